@@ -1,0 +1,47 @@
+"""The task families by name. A new family is one more row of FAMILIES."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from nograd.errors import ConfigError, unknown_name
+from nograd.tasks.family import FamilyInfo, TaskFamily
+from nograd.tasks.in_house import in_house, in_house_heldout
+
+
+@dataclass(frozen=True)
+class Entry:
+    """build: makes the family from keyword options; info can be listed without building (or fetching) it."""
+
+    info: FamilyInfo
+    build: Callable[..., TaskFamily]
+
+
+_ROWS = (
+    Entry(
+        FamilyInfo("in_house", 32, "20 calculations and 12 knowledge lookups, one tool call each"),
+        in_house,
+    ),
+    Entry(
+        FamilyInfo("in_house_heldout", 64, "40 calculations and 24 lookups that in_house lacks"),
+        in_house_heldout,
+    ),
+)
+FAMILIES: dict[str, Entry] = {row.info.name: row for row in _ROWS}
+
+
+def family(name: str, **options: Any) -> TaskFamily:
+    """Build the family of this name ("-" and "_" are the same) with its options."""
+    entry = FAMILIES.get(name.replace("-", "_"))
+    if entry is None:
+        raise unknown_name("task family", name, FAMILIES)
+    known = inspect.signature(entry.build).parameters
+    for option in options:
+        if option not in known:
+            raise ConfigError(
+                f"task family {name!r} has no option {option!r}; it takes {', '.join(known) or 'none'}"
+            )
+    return entry.build(**options)
