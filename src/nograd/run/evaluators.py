@@ -1,0 +1,37 @@
+"""From a configuration to an evaluator: the extension point between the run loop and what is tuned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from nograd.errors import unknown_name
+from nograd.run.config import RunConfig
+from nograd.search.evaluation import Evaluator
+
+
+@dataclass(frozen=True)
+class Built:
+    """An evaluator ready to run. facts: what its results depend on beyond the configuration, JSON-able
+    (fingerprint of the weights, resolved revision and dtype, hash of the tasks)."""
+
+    evaluator: Evaluator
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+class EvaluatorBuilder(Protocol):
+    """Builds an evaluator. Importing a builder must be cheap: heavy imports belong into the call."""
+
+    def __call__(self, config: RunConfig) -> Built: ...
+
+
+BUILDERS: dict[str, EvaluatorBuilder] = {}
+"""What `RunConfig.evaluator` may name."""
+
+
+def build_evaluator(config: RunConfig, builders: Mapping[str, EvaluatorBuilder] = BUILDERS) -> Built:
+    """The evaluator that the configuration names. Raises ConfigError for an unknown name."""
+    if config.evaluator not in builders:
+        raise unknown_name("evaluator", config.evaluator, builders)
+    return builders[config.evaluator](config)

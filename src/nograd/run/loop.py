@@ -1,0 +1,104 @@
+"""The run loop: allocate, evaluate, update, write down; from the beginning or from where a run stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from nograd.errors import RunError, unknown_name
+from nograd.run.config import DEFAULT_CLIP, RunConfig
+from nograd.run.directory import RunDirectory, open_run
+from nograd.run.generation import GenerationRecord, make_record
+from nograd.run.summary import RunSummary, summarise
+from nograd.search.arms import parse_arm
+from nograd.search.es import SearchSettings, SearchState, ask, init, tell
+from nograd.search.evaluation import Evaluator
+
+OnGeneration = Callable[[GenerationRecord], None]
+
+
+def run(
+    config: RunConfig,
+    evaluator: Evaluator,
+    directory: Path | str,
+    *,
+    facts: Mapping[str, Any] | None = None,
+    resume: bool = False,
+    on_generation: OnGeneration | None = None,
+) -> RunSummary:
+    """Tune with an evaluator and keep everything in a run directory.
+
+    facts: what results depend on beyond the configuration (fingerprint of the weights, resolved revision and
+    dtype …), JSON-able; no run is resumed under other facts. resume: go on with the run in the directory, if
+    there is one. on_generation: called after each generation is safely written.
+    Raises RunError if the directory is in use, damaged or holds another run; ConfigError if the configuration
+    does not fit the evaluator's modules."""
+    settings = search_settings(config, evaluator)
+    identity = {"modules": list(settings.modules), "dim": settings.dim, "facts": dict(facts or {})}
+    with open_run(Path(directory), config, identity, resume) as opened:
+        state = _restore(opened, settings)
+        while state.generation < settings.generations:
+            state, record = _advance(settings, state, evaluator, opened)
+            if on_generation is not None:
+                on_generation(record)
+        return summarise(opened.generations, opened.root)
+
+
+def search_settings(config: RunConfig, evaluator: Evaluator) -> SearchSettings:
+    """The search that the configuration asks for, on the evaluator's modules. Raises ConfigError if they do
+    not fit."""
+    modules = tuple(evaluator.modules)
+    search = config.search
+    return SearchSettings(
+        modules=modules,
+        dim=evaluator.dim,
+        seed=config.seed,
+        generations=search.generations,
+        pairs=search.pairs,
+        sigma=search.sigma,
+        lr=search.lr,
+        clip=_clips(search.clip, modules),
+        credit_rate=search.credit_rate,
+        arm=parse_arm(search.arm),
+    )
+
+
+def _clips(clip: float | dict[str, float], modules: tuple[str, ...]) -> float | tuple[float, ...]:
+    if not isinstance(clip, dict):
+        return clip
+    for name in clip:
+        if name not in modules:
+            raise unknown_name("module in search.clip", name, modules)
+    return tuple(clip.get(name, DEFAULT_CLIP) for name in modules)
+
+
+def _restore(directory: RunDirectory, settings: SearchSettings) -> SearchState:
+    arrays = directory.newest_state()
+    return init(settings) if arrays is None else SearchState.from_arrays(arrays)
+
+
+def _advance(
+    settings: SearchSettings, before: SearchState, evaluator: Evaluator, directory: RunDirectory
+) -> tuple[SearchState, GenerationRecord]:
+    """One generation, from the state before it to the state after it, committed."""
+    start = perf_counter()
+    proposal = ask(settings, before, evaluator.bottleneck(before.generation))
+    asked = perf_counter()
+    result = evaluator.evaluate(before.generation, proposal.thetas)
+    evaluated = perf_counter()
+    after, update = tell(settings, before, proposal, result.evaluations)
+    _check_success(result.evaluations[0].success, before.generation)
+    seconds = {"evaluation": evaluated - asked, "generation": perf_counter() - start}
+    record = make_record(settings.modules, before, proposal, result, update, seconds)
+    return after, directory.commit(record, after.arrays(), result.trajectories)
+
+
+def _check_success(success: float, generation: int) -> None:
+    """An evaluator is an outsider's code: catch what would end up in the curves unseen."""
+    if not 0 <= success <= 1:
+        raise RunError(
+            f"the evaluator returned success {success} for the center in generation {generation}; "
+            f"it must return a share between 0 and 1"
+        )
