@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nograd.errors import ConfigError
+from nograd.search.credit import check_simplex
 from nograd.search.schemes import ROUTES, Situation
 from nograd.search.settings import SearchSettings
 
@@ -47,15 +47,6 @@ def allocate(
         inclusion=np.ones(settings.count) if floor else routing.inclusion,
         sigma=_sigmas(settings, credit),
     )
-
-
-def check_simplex(what: str, shares: NDArray[np.float64], modules: int) -> None:
-    """ConfigError unless shares are one non-negative number per module that sum to 1 (within 1e-6)."""
-    fits = shares.shape == (modules,) and bool((shares >= 0).all()) and abs(float(shares.sum()) - 1) <= 1e-6
-    if not fits:
-        raise ConfigError(
-            f"{what} must be {modules} non-negative shares that sum to 1, got {shares.tolist()}"
-        )
 
 
 def _sigmas(settings: SearchSettings, credit: NDArray[np.float64]) -> NDArray[np.float64]:

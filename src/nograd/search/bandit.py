@@ -14,6 +14,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from nograd.search.outcome import Outcome
+
 SHARPNESS = 3.0
 """Exponent at the largest gain; the value at which the β of `soft` ends."""
 
@@ -26,18 +28,12 @@ def probabilities(gain: NDArray[np.float64], explore: float) -> NDArray[np.float
     return (1 - explore) * favoured + explore / len(gain)
 
 
-def realised_gains(
-    center: float,
-    plus: NDArray[np.float64],
-    minus: NDArray[np.float64],
-    modules: NDArray[np.int64],
-    count: int,
-) -> NDArray[np.float64]:
-    """Mean gain per pair of each module, float64 [count]; NaN where a module has no pair.
+def realised_gains(outcome: Outcome, modules: NDArray[np.int64], count: int) -> NDArray[np.float64]:
+    """Mean gain per pair of each module, float64 [count]; NaN where nothing finite was measured.
 
-    center: finite fitness of the center; plus, minus: finite fitness [pairs]; modules: int64 [pairs].
+    modules: int64 [kept pairs], the module of each.
     """
-    gains = np.maximum(plus, minus) - center
+    gains = np.maximum(outcome.plus, outcome.minus) - outcome.center
     sums = np.bincount(modules, gains, minlength=count)
     pairs = np.bincount(modules, minlength=count)
     return np.where(pairs > 0, sums / np.maximum(pairs, 1), np.nan)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from nograd.search.allocation import check_simplex
+from nograd.errors import ConfigError
 
 
 def update_credit(
@@ -19,3 +19,12 @@ def update_credit(
         return credit.copy()
     check_simplex("blame", blame, len(credit))
     return (1 - rate) * credit + rate * blame
+
+
+def check_simplex(what: str, shares: NDArray[np.float64], modules: int) -> None:
+    """ConfigError unless shares are one non-negative number per module that sum to 1 (within 1e-6)."""
+    fits = shares.shape == (modules,) and bool((shares >= 0).all()) and abs(float(shares.sum()) - 1) <= 1e-6
+    if not fits:
+        raise ConfigError(
+            f"{what} must be {modules} non-negative shares that sum to 1, got {shares.tolist()}"
+        )

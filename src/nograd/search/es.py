@@ -17,6 +17,7 @@ from nograd.search import bandit, burst, step
 from nograd.search.allocation import Allocation, allocate
 from nograd.search.credit import update_credit
 from nograd.search.evaluation import Evaluation
+from nograd.search.outcome import Outcome, read_outcome
 from nograd.search.perturbation import candidates, epsilon
 from nograd.search.settings import SearchSettings
 from nograd.search.state import SearchState, init
@@ -101,21 +102,17 @@ def tell(
     Raises ConfigError if the evaluations or the center's blame do not fit.
     """
     _check_evaluations(state, proposal, evaluations)
-    fitness = np.array([evaluation.fitness for evaluation in evaluations], np.float64)
-    usable = _usable(fitness)
-    kept = usable[1::2] & usable[2::2]
-    raw = _raw_step(settings, proposal, fitness, kept)
+    outcome = read_outcome(evaluations)
+    raw = _raw_step(settings, proposal, outcome)
     clips = settings.clips * burst.clip_factors(settings, state.generation)
-    applied, queued, left = burst.spread(
-        settings, state.generation, step.trust_region(raw, clips), state.queued, state.queued_left
-    )
-    gains = _gains(settings, proposal, fitness, kept, bool(usable[0]))
+    clipped = step.trust_region(raw, clips)
+    applied, queued, left = burst.spread(settings, state.generation, clipped, state.queued, state.queued_left)
     blame = None if evaluations[0].blame is None else np.asarray(evaluations[0].blame, np.float64)
-    credit = update_credit(state.credit, blame, settings.credit_rate)
+    gains = bandit.realised_gains(outcome, proposal.modules[outcome.kept], settings.count)
     after = SearchState(
         generation=state.generation + 1,
         theta=(state.theta.astype(np.float64) + applied).astype(np.float32),
-        credit=credit,
+        credit=update_credit(state.credit, blame, settings.credit_rate),
         gain=bandit.update_gain(state.gain, gains, settings.credit_rate),
         queued=queued,
         queued_left=left,
@@ -124,46 +121,23 @@ def tell(
         raw_norm=step.norms(raw),
         step_norm=step.norms(applied),
         clip_bound=step.norms(raw) > clips,
-        dropped=tuple(np.flatnonzero(~kept).tolist()),
+        dropped=outcome.dropped,
         blame=blame,
-        credit=credit,
+        credit=after.credit,
         gains=gains,
     )
 
 
-def _raw_step(
-    settings: SearchSettings, proposal: Proposal, fitness: NDArray[np.float64], kept: NDArray[np.bool_]
-) -> NDArray[np.float64]:
+def _raw_step(settings: SearchSettings, proposal: Proposal, outcome: Outcome) -> NDArray[np.float64]:
     """gradient → learning rate → IPW → catch-up; the trust region follows."""
+    kept = outcome.kept
     raw = step.gradient(
-        proposal.epsilon[kept],
-        fitness[1::2][kept],
-        fitness[2::2][kept],
-        proposal.modules[kept],
-        proposal.sigma,
+        proposal.epsilon[kept], outcome.plus, outcome.minus, proposal.modules[kept], proposal.sigma
     )
     raw = step.scaled(raw, settings.lr)
     if settings.arm.ipw:
         raw = step.scaled(raw, step.ipw_weights(proposal.allocation.pairs))
     return step.scaled(raw, burst.step_factors(settings, proposal.generation))
-
-
-def _gains(
-    settings: SearchSettings,
-    proposal: Proposal,
-    fitness: NDArray[np.float64],
-    kept: NDArray[np.bool_],
-    center_usable: bool,
-) -> NDArray[np.float64]:
-    if not center_usable:
-        return np.full(settings.count, np.nan)
-    plus, minus = fitness[1::2][kept], fitness[2::2][kept]
-    return bandit.realised_gains(float(fitness[0]), plus, minus, proposal.modules[kept], settings.count)
-
-
-def _usable(fitness: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Finite also as float32, so that no product of the step rule can overflow."""
-    return np.asarray(np.abs(fitness) <= np.finfo(np.float32).max)
 
 
 def _check_state(settings: SearchSettings, state: SearchState) -> None:
