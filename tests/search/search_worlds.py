@@ -22,8 +22,13 @@ def bowl(theta: NDArray[np.float32]) -> float:
     return -float((weights * ((theta.astype(np.float64) - 1) ** 2).sum(axis=1)).sum()) / 10
 
 
-def settings_for(arm: str = "uniform", **changes: object) -> SearchSettings:
-    chosen = {"modules": MODULES, "dim": 6, "seed": 3, "arm": parse_arm(arm)} | changes
+def settings_for(arm: str | Arm = "uniform", **changes: object) -> SearchSettings:
+    chosen = {
+        "modules": MODULES,
+        "dim": 6,
+        "seed": 3,
+        "arm": parse_arm(arm) if isinstance(arm, str) else arm,
+    } | changes
     return SearchSettings(**chosen)  # type: ignore[arg-type]
 
 
