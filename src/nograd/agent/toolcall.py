@@ -59,10 +59,10 @@ def parse_call(text: str) -> ParsedCall | CallError:
 def _object_span(text: str) -> tuple[int, int]:
     """Start and end of the only top-level object."""
     start = text.find("{")
-    if _open_brackets(text[: max(start, 0)] or text) > 0 or (start < 0 and text.lstrip()[:1] == "["):
-        raise _RefusedError("write one JSON object { }, not an array [ ]")
     if start < 0:
         raise _RefusedError('no JSON object found; write one such as {"key": "value"}')
+    if _open_brackets(text[:start]) > 0:
+        raise _RefusedError("write one JSON object { }, not an array [ ]")
     end = _object_end(text, start)
     rest = text[end:]
     if "{" in rest:
@@ -111,7 +111,7 @@ def _decode(source: str) -> dict[str, Any]:
         )
     except json.JSONDecodeError as error:
         near = source[error.pos : error.pos + _SNIPPET]
-        raise _RefusedError(f"not valid JSON: {error.msg} near {near!r}") from None
+        raise _RefusedError(f"not valid JSON: {error.msg.removesuffix(' at')} near {near!r}") from None
     _check_encodable(decoded)
     assert isinstance(decoded, dict)
     return decoded

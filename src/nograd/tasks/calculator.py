@@ -1,9 +1,9 @@
 """A calculator over a whitelisted syntax tree, in exact rational arithmetic.
 
-Policy: ASCII decimal numbers, + - * / // ** and parentheses; × ÷ − are read as * / -. Nothing else. `^` and `%`
-mean different things to different people: the error says how to write what was meant. No letters, so no names,
-booleans, complex numbers, hexadecimal or exponent notation. Exponents are whole numbers, so no result is
-complex; 0 ** 0 is 1 and // rounds down, as in Python; division by zero is an error.
+Policy: ASCII decimal numbers, + - * / // ** and parentheses; × ÷ − are read as * / -. Nothing else: `^` and
+`%` mean different things to different people, so the error says how to write what was meant; no letters, so
+no names, booleans, complex numbers, hexadecimal or exponent notation. Exponents are whole numbers, so no
+result is complex; 0 ** 0 is 1 and // rounds down, as in Python; division by zero is an error.
 
 Bounds: the text has at most MAX_LENGTH characters, an exponent is at most MAX_EXPONENT either way, and every
 literal and intermediate result is a fraction whose numerator and denominator stay below LIMIT. The size of a
@@ -48,8 +48,8 @@ def evaluate(expression: str) -> str:
 
 
 def render(value: Fraction) -> str:
-    """The value as a plain decimal without trailing zeros: a whole number in full, any other rounded half up to
-    six decimals (six significant digits below 1)."""
+    """The value as a plain decimal without trailing zeros: a whole number in full, any other rounded half up
+    to six decimals (six significant digits below 1)."""
     if value.denominator == 1:
         return str(value.numerator)
     digits = _DECIMALS + (len(str(abs(int(value)))) if abs(value) >= 1 else 0)
@@ -122,9 +122,8 @@ def _refuse_zero(divisor: Fraction) -> None:
 
 def _power(base: Fraction, exponent: Fraction) -> Fraction:
     if exponent.denominator != 1 or abs(exponent) > MAX_EXPONENT:
-        raise CalculatorError(
-            f"exponent {render(exponent)} is not allowed; use whole numbers from -{MAX_EXPONENT} to {MAX_EXPONENT}"
-        )
+        allowed = f"whole numbers from -{MAX_EXPONENT} to {MAX_EXPONENT}"
+        raise CalculatorError(f"exponent {render(exponent)} is not allowed; use {allowed}")
     if exponent < 0:
         _refuse_zero(base)
     longest = max(abs(base.numerator), base.denominator)

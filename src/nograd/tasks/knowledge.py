@@ -42,8 +42,10 @@ def _find(kind: str, name: str, known: Iterable[str]) -> str:
     key = _key(name)
     if key in by_key:
         return by_key[key]
-    near = difflib.get_close_matches(key[:40], by_key, n=3, cutoff=0.5) or list(by_key)[:3]
-    raise KnowledgeError(f"unknown {kind} {name[:40]!r}; there is {', '.join(by_key[each] for each in near)}")
+    # Where nothing is near, a short list is shown whole; a part of a long one would only favour its entries.
+    near = difflib.get_close_matches(key[:40], by_key, n=3, cutoff=0.7) or list(by_key)
+    hint = f"try {', '.join(by_key[each] for each in near)}" if len(near) <= 5 else "no similar name is known"
+    raise KnowledgeError(f"unknown {kind} {name[:40]!r}; {hint}")
 
 
 def _key(name: str) -> str:
