@@ -58,7 +58,8 @@ def _unknown(key: str, known: list[str]) -> str:
 
 def _nearest(key: str, known: list[str]) -> str | None:
     """The nearest spelling of the whole key, else of its last part, which may belong to another section."""
-    whole = difflib.get_close_matches(key, known, n=1, cutoff=0.75)
+    others = [name for name in known if not key.startswith(f"{name}.")]
+    whole = difflib.get_close_matches(key, others, n=1, cutoff=0.75)
     if whole:
         return whole[0]
     by_last = {name.rpartition(".")[2]: name for name in reversed(known)}

@@ -99,9 +99,8 @@ def _go_on(root: Path, config: RunConfig, identity: Mapping[str, Any]) -> None:
     with disk_errors():
         for name in (layout.GENERATIONS, layout.RESUMED):
             drop_torn_tail(root / name)
-        line = {
-            "after_generations": len(read_generations(root)),
-            "at": datetime.now(UTC).isoformat(timespec="seconds"),
-            "changed": changed,
-        }
-        append_line(root / layout.RESUMED, dumps(line))
+        done = len(read_generations(root))
+        if done < config.search.generations:
+            now = datetime.now(UTC).isoformat(timespec="seconds")
+            line = {"after_generations": done, "at": now, "changed": changed}
+            append_line(root / layout.RESUMED, dumps(line))

@@ -21,24 +21,33 @@ def locked(root: Path) -> Iterator[None]:
     """Hold the directory's lock; the operating system frees it when the process dies. Raises RunError if it
     is held."""
     lock = FileLock(root / layout.LOCK)
+    owner = root / layout.OWNER
+    with disk_errors():
+        free = _acquired(lock)
+    if not free:
+        raise RunError(
+            f"{root} is in use by {_who(owner)}; wait until it has ended or choose another directory"
+        )
     try:
         with disk_errors():
-            lock.acquire(timeout=0)
-    except Timeout as error:
-        raise RunError(
-            f"{root} is in use by {_owner(root)}; wait until it has ended or choose another directory"
-        ) from error
-    try:
-        write_atomic(root / layout.OWNER, dumps({"pid": os.getpid(), "host": socket.gethostname()}))
+            write_atomic(owner, dumps({"pid": os.getpid(), "host": socket.gethostname()}))
         yield
     finally:
-        (root / layout.OWNER).unlink(missing_ok=True)
+        owner.unlink(missing_ok=True)
         lock.release()
 
 
-def _owner(root: Path) -> str:
+def _acquired(lock: FileLock) -> bool:
     try:
-        owner = loads((root / layout.OWNER).read_bytes())
+        lock.acquire(timeout=0)
+    except Timeout:
+        return False
+    return True
+
+
+def _who(path: Path) -> str:
+    try:
+        owner = loads(path.read_bytes())
         return f"process {owner['pid']} on {owner['host']}"
     except (OSError, ValueError, KeyError):
         return "another process"
