@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,14 +23,14 @@ def bowl(theta: NDArray[np.float32]) -> float:
     return -float((weights * ((theta.astype(np.float64) - 1) ** 2).sum(axis=1)).sum()) / 10
 
 
-def settings_for(arm: str | Arm = "uniform", **changes: object) -> SearchSettings:
-    chosen = {
+def settings_for(arm: str | Arm = "uniform", **changes: Any) -> SearchSettings:
+    chosen: dict[str, Any] = {
         "modules": MODULES,
         "dim": 6,
         "seed": 3,
         "arm": parse_arm(arm) if isinstance(arm, str) else arm,
     } | changes
-    return SearchSettings(**chosen)  # type: ignore[arg-type]
+    return SearchSettings(**chosen)
 
 
 def example_arm(scheme: str, floor: int = 0, module: str = MODULES[-1]) -> Arm:

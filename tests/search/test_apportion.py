@@ -48,7 +48,7 @@ def test_dealing_on_is_fair_over_a_cycle_and_nearly_fair_always(pairs: int, targ
     hands = [deal(pairs, targets, turn * pairs, modules=10) for turn in range(len(targets))]
     assert all(hand.sum() == pairs for hand in hands)
     assert all(np.ptp(hand[targets]) <= 1 for hand in hands)
-    np.testing.assert_array_equal(sum(hands)[targets], pairs)
+    np.testing.assert_array_equal(np.sum(hands, axis=0)[targets], pairs)
 
 
 def test_dealing_starts_with_the_first_target() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -28,7 +29,7 @@ VALUES = {
 @st.composite
 def arms(draw: st.DrawFn) -> Arm:
     scheme = draw(st.sampled_from(sorted(SCHEMES)))
-    chosen = {name: draw(VALUES[name]) for name in allowed_options(scheme)}
+    chosen: dict[str, Any] = {name: draw(VALUES[name]) for name in allowed_options(scheme)}
     if chosen.get("catch_up"):
         chosen["spread"] = False
     return Arm(scheme, **chosen)

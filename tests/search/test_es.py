@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import pytest
@@ -203,7 +204,7 @@ def test_locks_on_two_inert_modules_see_the_same_world() -> None:
 
 @pytest.mark.parametrize(("modules", "count"), [(4, 4), (4, 8), (3, 3), (3, 9), (5, 10)])
 def test_ipw_is_a_bitwise_no_op_under_uniform(modules: int, count: int) -> None:
-    changes = {"modules": tuple("abcde"[:modules]), "pairs": count}
+    changes: dict[str, Any] = {"modules": tuple("abcde"[:modules]), "pairs": count}
     plain, weighted = run(settings_for(**changes), 10), run(settings_for("uniform:ipw=true", **changes), 10)
     np.testing.assert_array_equal(thetas(plain), thetas(weighted))
 

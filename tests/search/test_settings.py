@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from safetensors.numpy import load, save
@@ -40,9 +42,9 @@ def test_defaults_are_the_papers() -> None:
         ({"arm": "lock:module=caler"}, "did you mean 'caller'"),
     ],
 )
-def test_what_is_out_of_range_is_named(changes: dict[str, object], says: str) -> None:
+def test_what_is_out_of_range_is_named(changes: dict[str, Any], says: str) -> None:
     with pytest.raises(ConfigError) as error:
-        settings_for(**changes)  # type: ignore[arg-type]
+        settings_for(**changes)
     assert says in str(error.value)
 
 

@@ -56,7 +56,7 @@ def test_gradient_of_one_pair_by_hand() -> None:
     epsilon = np.array([[1.0, -2.0]], np.float32)
     plus, minus, module = np.array([0.9]), np.array([0.3]), np.array([1])
     g = step.gradient(epsilon, plus, minus, module, np.array([0.3, 0.5]))
-    np.testing.assert_allclose(g, [[0, 0], [0.6, -1.2]])
+    np.testing.assert_allclose(g, np.array([[0.0, 0.0], [0.6, -1.2]]))
 
 
 @given(st.integers(0, 1000), st.integers(1, 12))
@@ -78,7 +78,7 @@ def test_gradient_is_the_average_directional_derivative_of_a_quadratic(seed: int
     derivative = (matrix + matrix.T) @ theta + slope
     for module in range(3):
         own = epsilon[modules == module].astype(np.float64)
-        expected = np.mean([(derivative @ e) * e for e in own], axis=0) if len(own) else np.zeros(dim)
+        expected = np.mean([float(derivative @ e) * e for e in own], axis=0) if len(own) else np.zeros(dim)
         np.testing.assert_allclose(measured[module], expected, rtol=1e-9, atol=1e-9)
 
 
