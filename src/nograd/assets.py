@@ -140,7 +140,7 @@ def staging(target: Path) -> Iterator[Path]:
     with FileLock(target.with_name(f".{target.name}.lock")):
         folder = target.with_name(f".{target.name}.partial")
         shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)
         try:
             yield folder
         finally:

@@ -136,24 +136,23 @@ class ChatTokenizer:
         encode = self._encode_as_characters if is_control else self._encode
         ids = encode("\n" + piece)
         prefix = len(self._newline)
-        return ids[prefix:] if ids[:prefix] == self._newline else encode(piece)
+        return ids[prefix:] if len(ids) > prefix and ids[:prefix] == self._newline else encode(piece)
 
     def _encode_as_characters(self, text: str) -> list[int]:
-        ids = self._plain_tokenizer.encode(text, add_special_tokens=False).ids
-        if self._control_ids.isdisjoint(ids):
-            return ids
-        single = [self._plain_tokenizer.encode(char, add_special_tokens=False).ids for char in text]
-        ids = [token for char in single for token in char]
-        if not self._control_ids.isdisjoint(ids):
-            raise ModelError(
-                f"the tokenizer of {self._name} cannot write {text!r} as plain text; "
-                "remove it from the messages"
-            )
-        return ids
+        """Encode a control string as what it is made of; its characters one by one where its model part
+        knows it as a whole. (The unknown token may appear: for a character the tokenizer does not have.)"""
+        unknown = self._special_tokens.get("unk_token")
+        unwanted = {index for string, index in self._control.items() if string != unknown}
+        for pieces in ([text], list(text)):
+            ids = [token for piece in pieces for token in self._plain_encode(piece)]
+            if unwanted.isdisjoint(ids):
+                return ids
+        raise ModelError(
+            f"the tokenizer of {self._name} cannot write {text!r} as plain text; remove it from the messages"
+        )
 
-    @cached_property
-    def _control_ids(self) -> frozenset[int]:
-        return frozenset(self._control.values())
+    def _plain_encode(self, text: str) -> list[int]:
+        return self._plain_tokenizer.encode(text, add_special_tokens=False).ids
 
     @cached_property
     def _plain_tokenizer(self) -> Tokenizer:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -47,22 +49,36 @@ def weight_files(folder: Path) -> list[Path]:
     return files
 
 
-def read_tensors(files: list[Path], dtype: torch.dtype, device: torch.device) -> dict[str, torch.Tensor]:
-    """All tensors, as fresh copies in dtype on device (a mapped file could change under a long run).
+def stored_shapes(files: list[Path]) -> dict[str, list[int]]:
+    """Names and shapes of all tensors. Raises ModelError for a damaged file or quantised weights."""
+    shapes: dict[str, list[int]] = {}
+    for file in files:
+        with _opened(file) as stored:
+            for name in stored.keys():  # noqa: SIM118  (not a dict)
+                tensor = stored.get_slice(name)
+                if tensor.get_dtype() not in FLOATS:
+                    raise ModelError(
+                        f"{name} in {file} is stored as {tensor.get_dtype()}; quantised weights are not "
+                        "supported: use a version of the model in bfloat16, float16 or float32"
+                    )
+                shapes[name] = tensor.get_shape()
+    return shapes
 
-    Raises ModelError for a damaged file or for weights that are not floating point."""
+
+def read_tensors(files: list[Path], dtype: torch.dtype, device: torch.device) -> dict[str, torch.Tensor]:
+    """All tensors, as fresh copies in dtype on device: a mapped file could change under a long run."""
     tensors = {}
     for file in files:
-        try:
-            with safe_open(file, framework="pt") as stored:
-                for name in stored.keys():  # noqa: SIM118  (not a dict)
-                    kind = stored.get_slice(name).get_dtype()
-                    if kind not in FLOATS and not name.endswith("inv_freq"):
-                        raise ModelError(
-                            f"{name} in {file} is stored as {kind}, quantised weights are not supported; "
-                            "use a version of the model in bfloat16, float16 or float32"
-                        )
-                    tensors[name] = stored.get_tensor(name).to(device, dtype, copy=True)
-        except (SafetensorError, OSError) as error:
-            raise ModelError(f"{file} cannot be read ({error}); download the model again") from error
+        with _opened(file) as stored:
+            for name in stored.keys():  # noqa: SIM118  (not a dict)
+                tensors[name] = stored.get_tensor(name).to(device, dtype, copy=True)
     return tensors
+
+
+@contextmanager
+def _opened(file: Path) -> Iterator[Any]:
+    try:
+        with safe_open(file, framework="pt") as stored:
+            yield stored
+    except (SafetensorError, OSError) as error:
+        raise ModelError(f"{file} cannot be read ({error}); download the model again") from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,16 +47,20 @@ KINDS = {
 }
 
 
-def check_supported(config: Mapping[str, Any], tensors: Iterable[str] = ()) -> None:
+Shapes = Mapping[str, Sequence[int]]
+"""Tensor names of a checkpoint and their shapes."""
+
+
+def check_supported(config: Mapping[str, Any], found: Shapes | None = None) -> None:
     """Raise ModelError if a config.json describes a layout the engine does not run.
 
-    tensors: names of the model's tensors, if they are known, for the message."""
+    found: the checkpoint's tensors, if they are at hand, for the message."""
     model_type = config.get("model_type")
     if model_type not in KINDS:
-        names = _projections(tensors)
-        found = f" with the projections {', '.join(names)}" if names else ""
+        names = _projections(found or {})
+        detail = f" with the projections {', '.join(names)}" if names else ""
         raise ModelError(
-            f"the model has model_type {model_type!r}{found}, a layout that is not supported; "
+            f"the model has model_type {model_type!r}{detail}, a layout that is not supported; "
             f"choose a model of type {', '.join(KINDS)}"
         )
     refused = {
@@ -79,13 +83,19 @@ def read_architecture(config: Mapping[str, Any], dtype: torch.dtype = torch.floa
     kind = KINDS[config["model_type"]]
     hidden, heads = _required(config, "hidden_size"), _required(config, "num_attention_heads")
     head_dim = config.get("head_dim") or kind.head_dim or hidden // heads
+    kv_heads = config.get("num_key_value_heads") or kind.kv_heads or heads
+    if heads % kv_heads:
+        raise ModelError(
+            f"config.json has num_attention_heads = {heads}, no multiple of num_key_value_heads = "
+            f"{kv_heads}; repair the file"
+        )
     rope = read_rope(config, head_dim, _position_limit(config, kind))
     return Architecture(
         kind=config["model_type"],
         layers=_required(config, "num_hidden_layers"),
         hidden=hidden,
         heads=heads,
-        kv_heads=config.get("num_key_value_heads") or kind.kv_heads or heads,
+        kv_heads=kv_heads,
         head_dim=head_dim,
         intermediate=_required(config, "intermediate_size"),
         vocab=_required(config, "vocab_size"),
@@ -100,16 +110,18 @@ def read_architecture(config: Mapping[str, Any], dtype: torch.dtype = torch.floa
     )
 
 
-def map_weights(config: Mapping[str, Any], tensors: Mapping[str, torch.Tensor]) -> Weights:
-    """The tensors of a Hugging Face checkpoint in canonical form; fused projections become views of parts.
-
-    Raises ModelError if tensors are missing, unexpected, or do not have the expected shape."""
-    check_supported(config, tensors)
-    architecture = read_architecture(config)
-    expected = expected_shapes(config, architecture)
-    ignored = {name for name in tensors if name.endswith("rotary_emb.inv_freq")}
+def check_tensors(config: Mapping[str, Any], architecture: Architecture, found: Shapes) -> None:
+    """Raise ModelError if a checkpoint's tensors are not those its config.json asks for."""
+    ignored = {name for name in found if name.endswith("rotary_emb.inv_freq")}
     ignored |= {"lm_head.weight"} if architecture.tied_embeddings else set()
-    _compare(expected, {name: tuple(tensor.shape) for name, tensor in tensors.items() if name not in ignored})
+    shapes = {name: tuple(shape) for name, shape in found.items() if name not in ignored}
+    _compare(expected_shapes(config, architecture), shapes)
+
+
+def map_weights(
+    config: Mapping[str, Any], architecture: Architecture, tensors: Mapping[str, torch.Tensor]
+) -> Weights:
+    """The tensors of a checkpoint (checked before) in canonical form; parts of fused ones become views."""
     embedding = tensors["model.embed_tokens.weight"]
     rope = read_rope(config, architecture.head_dim, architecture.max_positions)
     return Weights(
@@ -213,10 +225,10 @@ def _required(config: Mapping[str, Any], key: str) -> int:
     return value
 
 
-def _projections(tensors: Iterable[str]) -> list[str]:
-    """Weights of the first block that are not norms, for messages."""
-    first = (name for name in tensors if ".0." in name and name.endswith(".weight") and "norm" not in name)
-    return sorted(name.removesuffix(".weight") for name in first)
+def _projections(found: Shapes) -> list[str]:
+    """The matrices of the first block with their shapes, for messages (GPT-2's are [in, out])."""
+    first = {name: list(shape) for name, shape in found.items() if ".0." in name and len(shape) > 1}
+    return [f"{name.removesuffix('.weight')} {shape}" for name, shape in sorted(first.items())]
 
 
 def _compare(expected: Mapping[str, tuple[int, ...]], found: Mapping[str, tuple[int, ...]]) -> None:

@@ -16,12 +16,12 @@ from tokenizers import AddedToken, Tokenizer
 from nograd.errors import ModelError
 from nograd.llm.architecture import Architecture, Weights
 from nograd.llm.chat import ChatTokenizer
-from nograd.llm.checkpoint import read_json, read_tensors, weight_files
+from nograd.llm.checkpoint import read_json, read_tensors, stored_shapes, weight_files
 from nograd.llm.fingerprint import fingerprint
-from nograd.llm.layouts import map_weights, read_architecture
+from nograd.llm.layouts import check_supported, check_tensors, map_weights, read_architecture
 from nograd.llm.sources import MODELS, find_model
 
-__all__ = ["MODELS", "LoadedModel", "load_model", "pick_device", "pick_dtype"]
+__all__ = ["MODELS", "LoadedModel", "load_chat", "load_model", "load_weights", "pick_device", "pick_dtype"]
 
 DTypeName = Literal["auto", "float32", "bfloat16", "float16"]
 DeviceName = Literal["auto", "cpu", "cuda"]
@@ -59,9 +59,7 @@ def load_model(
     chosen_device = pick_device(device)
     chosen_dtype = pick_dtype(dtype, chosen_device)
     source = find_model(spec, revision)
-    config = read_json(source.folder / "config.json")
-    files = weight_files(source.folder)
-    architecture = read_architecture(config, chosen_dtype)
+    architecture, weights = load_weights(source.folder, chosen_dtype, chosen_device)
     chat = load_chat(source.folder, source.name)
     if chat.vocab_size > architecture.vocab:
         raise ModelError(
@@ -70,9 +68,9 @@ def load_model(
         )
     return LoadedModel(
         architecture=architecture,
-        weights=map_weights(config, read_tensors(files, chosen_dtype, chosen_device)),
+        weights=weights,
         chat=chat,
-        fingerprint=fingerprint(files),
+        fingerprint=fingerprint(weight_files(source.folder)),
         revision=source.revision,
         name=source.name,
         dtype=chosen_dtype,
@@ -97,6 +95,18 @@ def pick_dtype(name: DTypeName, device: torch.device) -> torch.dtype:
     capabilities: Mapping[str, object] = getattr(torch.cpu, "get_capabilities", dict)()
     native = device.type == "cuda" or any(capabilities.get(flag) for flag in NATIVE_BFLOAT16)
     return torch.bfloat16 if native else torch.float32
+
+
+def load_weights(folder: Path, dtype: torch.dtype, device: torch.device) -> tuple[Architecture, Weights]:
+    """A model folder's weights in canonical form. Raises ModelError before it reads any of them if the
+    layout is not supported or tensors are missing or unexpected."""
+    config = read_json(folder / "config.json")
+    files = weight_files(folder)
+    shapes = stored_shapes(files)
+    check_supported(config, shapes)
+    architecture = read_architecture(config, dtype)
+    check_tensors(config, architecture, shapes)
+    return architecture, map_weights(config, architecture, read_tensors(files, dtype, device))
 
 
 def load_chat(folder: Path, name: str) -> ChatTokenizer:
