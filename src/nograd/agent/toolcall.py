@@ -23,8 +23,8 @@ MAX_DEPTH = 32
 MAX_INTEGER = 2**53 - 1
 _SNIPPET = 20
 
-# A JSON string (group 1 is its closing quote, empty where the text ends first) or one bracket. The possessive
-# body keeps an unclosed string from being scanned again from each of its quotes.
+# A JSON string or one bracket. Group 1 is the closing quote, empty where the text ends first: an unclosed
+# string is one token too, so that it is not scanned again from each of its quotes.
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+("?)|[{}\[\]]', re.DOTALL)
 
 
