@@ -43,6 +43,7 @@ VALUES: list[tuple[str, Any, list[Any], str]] = [
     ("s", "New York", ["newyork"], ""),
     ("s", "1.5", ["15"], ""),
     ("s", "-5", ["5"], ""),
+    ("s", "a, b-c/d_e.f*g^2", ["ABCDEFG2"], ""),
     ("s", "it's", ['IT"S'], ""),
     ("s", "new+york", ["New York"], "value_error:string"),
     ("s", "", ["a", ""], ""),
@@ -100,6 +101,7 @@ VALUES: list[tuple[str, Any, list[Any], str]] = [
     ("ad", ["a"], [DICTS[:1]], "type_error:nested"),
     ("ad", ["a"], [DICTS[:1], ""], "value_error:list_dict_count"),
     ("ad", ["a"], ["", DICTS[:1]], "type_error:nested"),
+    ("ad", [""], ["", [""]], "dict_checker:unclear"),
     ("ad", [], [DICTS, ""], ""),
 ]
 

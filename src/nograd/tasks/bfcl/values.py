@@ -50,7 +50,7 @@ def _list_error(value: list[Any], options: Sequence[Any]) -> str | None:
     return None if _squash_all(value) in accepted else "value_error:list/tuple"
 
 
-def _dict_error(value: Mapping[Any, Any], options: Sequence[Any]) -> str | None:
+def _dict_error(value: object, options: Sequence[Any]) -> str | None:
     """Any option that passes is enough, else the last one's error. {} does not match ""."""
     error: str | None = "dict_checker:unclear"
     for option in options:
@@ -62,8 +62,12 @@ def _dict_error(value: Mapping[Any, Any], options: Sequence[Any]) -> str | None:
     return error
 
 
-def _dict_option_error(value: Mapping[Any, Any], option: Mapping[str, Sequence[Any]]) -> str | None:
-    """option: {key: accepted values}. A key that is missing outweighs any other error."""
+def _dict_option_error(value: object, option: Mapping[str, Sequence[Any]]) -> str | None:
+    """option: {key: accepted values}. A key that is missing outweighs any other error.
+
+    The value may be an element that is no dict, on which the original raises."""
+    if not isinstance(value, dict):
+        return "type_error:nested"
     if any(key not in value and "" not in accepted for key, accepted in option.items()):
         return "value_error:dict_key"
     for key, item in value.items():
@@ -88,7 +92,7 @@ def _dicts_option_error(value: list[Any], option: Sequence[Any]) -> str | None:
     if len(value) != len(option):
         return "value_error:list_dict_count"
     for item, accepted in zip(value, option, strict=True):
-        error = _dict_error(item, [accepted]) if isinstance(item, dict) else "type_error:nested"
+        error = _dict_error(item, [accepted])
         if error is not None:
             return error
     return None
