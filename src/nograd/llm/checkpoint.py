@@ -17,6 +17,12 @@ PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 FLOATS = ("F64", "F32", "F16", "BF16")
 
 
+def in_short(error: Exception) -> str:
+    """Type and first line of another library's error, to quote in one sentence."""
+    lines = str(error).strip().splitlines() or [""]
+    return f"{type(error).__name__}: {lines[0].strip()}"
+
+
 def read_json(path: Path) -> dict[str, Any]:
     """A JSON object; empty if the file does not exist. Raises ModelError if it is not a JSON object."""
     if not path.is_file():

@@ -14,6 +14,7 @@ from tokenizers.pre_tokenizers import Sequence as PreTokenizers
 
 from nograd.assets import cache_dir, file_sha256, staging
 from nograd.errors import ModelError
+from nograd.llm.checkpoint import in_short
 from nograd.llm.fingerprint import remembered
 
 CONVERSION = "1"
@@ -45,8 +46,8 @@ def _convert(file: Path, folder: Path) -> None:
         tokenizer = AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name)
     except Exception as error:  # transformers promises no types here
         raise ModelError(
-            f"transformers cannot read {file} ({type(error).__name__}: {error}); use a whole GGUF file of a "
-            "supported architecture, or the model's safetensors version"
+            f"transformers cannot read {file} ({in_short(error)}); use a whole GGUF file of a supported "
+            "architecture, or the model's safetensors version"
         ) from error
     finally:
         logging.enable_progress_bar()  # type: ignore[no-untyped-call]
@@ -56,6 +57,7 @@ def _convert(file: Path, folder: Path) -> None:
         )
     tokenizer.save_pretrained(folder)
     config = model.config.to_dict()
+    _drop_tokens_from(config["vocab_size"], folder / "tokenizer.json")
     config.pop("quantization_config", None)
     _write_json(folder / "config.json", config)
     _write_json(folder / "generation_config.json", {"eos_token_id": model.generation_config.eos_token_id})
@@ -63,6 +65,13 @@ def _convert(file: Path, folder: Path) -> None:
     if model.config.tie_word_embeddings:
         state.pop("lm_head.weight", None)
     save_file({name: tensor.contiguous() for name, tensor in state.items()}, folder / "model.safetensors")
+
+
+def _drop_tokens_from(vocab: int, file: Path) -> None:
+    """Take out added tokens without an embedding: transformers adds <|endoftext|> where there is none."""
+    description = json.loads(file.read_text(encoding="utf-8"))
+    description["added_tokens"] = [token for token in description["added_tokens"] if token["id"] < vocab]
+    file.write_text(json.dumps(description, ensure_ascii=False), encoding="utf-8")
 
 
 def _field(file: Path, name: str) -> Any:

@@ -16,7 +16,7 @@ from tokenizers import AddedToken, Tokenizer
 from nograd.errors import ModelError
 from nograd.llm.architecture import Architecture, Weights
 from nograd.llm.chat import ChatTokenizer
-from nograd.llm.checkpoint import read_json, read_tensors, stored_shapes, weight_files
+from nograd.llm.checkpoint import in_short, read_json, read_tensors, stored_shapes, weight_files
 from nograd.llm.fingerprint import fingerprint
 from nograd.llm.layouts import check_supported, check_tensors, map_weights, read_architecture
 from nograd.llm.sources import MODELS, find_model
@@ -146,7 +146,7 @@ def _convert_slow_tokenizer(folder: Path) -> Tokenizer:
     except Exception as error:  # transformers promises no types here
         raise ModelError(
             f"{folder} has no tokenizer.json, and transformers cannot make one from what is there "
-            f"({type(error).__name__}: {error}); add the model's tokenizer.json"
+            f"({in_short(error)}); add the model's tokenizer.json"
         ) from error
     return tokenizer
 

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nograd.assets import ASSETS, asset_path
-from nograd.errors import ModelError, NogradError
-from nograd.llm.checkpoint import read_json, weight_files
+from nograd.errors import ConfigError, ModelError, unknown_name
+from nograd.llm.checkpoint import in_short, read_json, weight_files
 from nograd.llm.gguf import converted_folder
 from nograd.llm.layouts import check_supported
 
 CONFIG_PATTERNS = ["*.json", "*.jinja", "tokenizer.model", "*.tiktoken", "vocab.txt", "merges.txt"]
 WEIGHT_PATTERNS = ["*.safetensors"]
-REMEDY = "check the name, the revision and the network, or give a local folder"
+IGNORED = ["*/*", "consolidated*"]
+"""Subfolders and "consolidated" files hold the same weights again in other formats."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,8 @@ def find_model(spec: str, revision: str | None = None) -> Source:
     """The folder of a model, fetched or converted first if need be.
 
     spec: a name in MODELS, a local folder, a .gguf file, or a Hugging Face id ("owner/name"); looked for in
-    this order. revision: branch, tag or commit, of a Hugging Face id only. Raises ModelError or AssetError.
+    this order. revision: branch, tag or commit, of a Hugging Face id only. Raises ModelError, AssetError,
+    or ConfigError for a name that can be none of these.
     """
     path = Path(spec).expanduser()
     if spec in MODELS or path.exists() or spec.endswith(".gguf"):
@@ -60,6 +62,11 @@ def find_model(spec: str, revision: str | None = None) -> Source:
                 "Hugging Face id"
             )
         return _embedded(spec) if spec in MODELS else _local(path)
+    if "/" not in spec:
+        raise ConfigError(
+            f"{unknown_name('model', spec, MODELS)}; or give a folder, a .gguf file, or a Hugging Face id "
+            "(owner/name)"
+        )
     return _from_hub(spec, revision)
 
 
@@ -89,43 +96,55 @@ def _local(path: Path) -> Source:
 
 def _from_hub(repo: str, revision: str | None) -> Source:
     """The hub's snapshot; what the local cache holds in full is taken without asking the network."""
-    cached = _snapshot(repo, revision, CONFIG_PATTERNS + WEIGHT_PATTERNS, local_only=True)
-    if cached is None or not _complete(cached):
-        configs = _snapshot(repo, revision, CONFIG_PATTERNS)
-        assert configs is not None
-        check_supported(read_json(configs / "config.json"))
-        cached = _snapshot(repo, configs.name, CONFIG_PATTERNS + WEIGHT_PATTERNS)
-        assert cached is not None
-    return Source(repo, cached, cached.name)
+    folder = _cached_snapshot(repo, revision)
+    if folder is None:
+        folder = _download(repo, revision, CONFIG_PATTERNS)
+        check_supported(read_json(folder / "config.json"))
+        folder = _download(repo, folder.name, CONFIG_PATTERNS + WEIGHT_PATTERNS)
+    if not any(folder.glob("*.safetensors")):
+        raise ModelError(
+            f"{repo!r} has no .safetensors weights (pickled ones are never opened); choose a model or "
+            "revision that has them, or download its .gguf file and give the path"
+        )
+    return Source(repo, folder, folder.name)
 
 
-def _complete(folder: Path) -> bool:
-    """Whether an earlier download into the hub's cache came to its end."""
-    try:
-        return bool(weight_files(folder)) and (folder / "config.json").is_file()
-    except NogradError:
-        return False
-
-
-def _snapshot(repo: str, revision: str | None, patterns: list[str], local_only: bool = False) -> Path | None:
-    """Folder of a repository's commit, None if local_only and not there; the folder's name is the commit."""
+def _cached_snapshot(repo: str, revision: str | None) -> Path | None:
+    """The folder of a commit in the hub's local cache if everything is there, else None."""
     from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+
+    try:
+        snapshot = snapshot_download(
+            repo,
+            revision=revision,
+            allow_patterns=CONFIG_PATTERNS + WEIGHT_PATTERNS,
+            ignore_patterns=IGNORED,
+            local_files_only=True,
+        )
+        folder = Path(snapshot)
+        weight_files(folder)
+    except (LocalEntryNotFoundError, ModelError):
+        return None
+    except HFValidationError as error:
+        raise ModelError(
+            f"{repo!r} is no folder and no Hugging Face id (owner/name); check the path or the id"
+        ) from error
+    complete = (folder / "config.json").is_file() and any(folder.glob("tokenizer*"))
+    return folder if complete else None
+
+
+def _download(repo: str, revision: str | None, patterns: list[str]) -> Path:
+    """Fetch files of a commit; the folder's name is the commit."""
+    from huggingface_hub import snapshot_download
 
     try:
         folder = snapshot_download(
-            repo, revision=revision, allow_patterns=patterns, local_files_only=local_only
+            repo, revision=revision, allow_patterns=patterns, ignore_patterns=IGNORED
         )
-    except LocalEntryNotFoundError as error:
-        if local_only:
-            return None
-        raise ModelError(f"{repo!r} is not in the local cache and cannot be downloaded; {REMEDY}") from error
-    except HFValidationError as error:
+    except Exception as error:  # network libraries below raise their own types
         raise ModelError(
-            f"there is no model {repo!r}: it is no embedded model, no folder and no Hugging Face id; "
-            f"embedded: {', '.join(MODELS)}"
+            f"{repo!r} cannot be downloaded at revision {revision or 'main'!r} ({in_short(error)}); "
+            "check the id, the revision and the network, or give a local folder"
         ) from error
-    except (HfHubHTTPError, OSError) as error:
-        first_line = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise ModelError(f"{repo!r} cannot be downloaded ({first_line}); {REMEDY}") from error
     return Path(folder)
