@@ -45,7 +45,7 @@ def _in_house() -> list[PaperRow]:
     floored = [FLOORED, FLOORED_SD]
     share = attainable("un-floored hard~0.5, in 4320ths", "Table 2", UNFLOORED, 1 / 4320)
     rest = attainable("floored hard~0.5, in 4320ths", "Table 2", FLOORED, 1 / 4320)
-    removed = 1 - float(rest.recomputed or 0) / float(share.recomputed or 1)
+    removed = 1 - round(FLOORED.value * 4320) / round(UNFLOORED.value * 4320)
     return [
         equal(
             "floored TOST p_upper", "Table 2", Printed("0.002"), lambda v: tost_p(v[0], v[1], 6, 1), floored
