@@ -240,6 +240,12 @@ def test_missing_and_broken_templates_are_errors() -> None:
         ChatTokenizer(tiny_tokenizer("byte"), "{% for %}", SPECIAL, (), "tiny")
 
 
+def test_a_mistake_inside_a_template_is_an_error_with_its_words() -> None:
+    chat = ChatTokenizer(tiny_tokenizer("byte"), "{{ messages[0].content + messages | length }}", SPECIAL)
+    with pytest.raises(ModelError, match=r"refuses a chat with the roles user .*TypeError"):
+        chat.encode_chat([Message("user", "a")])
+
+
 def test_a_chat_the_template_refuses_is_an_error_with_its_words() -> None:
     with pytest.raises(ModelError, match=r"user, user \(roles must alternate\)"):
         chat_tokenizer("byte", "gemma").encode_chat([Message("user", "a"), Message("user", "b")])

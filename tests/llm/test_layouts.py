@@ -241,6 +241,7 @@ def test_mixture_of_experts_is_refused_by_what_was_found(tmp_path: Path) -> None
         ({"mlp_bias": True}, "mlp_bias"),
         ({"hidden_act": "relu2"}, "'relu2'.*silu"),
         ({"rope_scaling": {"type": "mrope"}}, "'mrope'.*llama3"),
+        ({"rope_scaling": {"type": "linear"}}, "'linear'.*repair"),
         ({"hidden_size": None}, "hidden_size = None"),
         ({"num_attention_heads": 5}, "num_attention_heads = 5"),
     ],

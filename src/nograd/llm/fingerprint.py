@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import mmap
@@ -30,10 +31,11 @@ def remembered(what: str, files: Sequence[Path], compute: Callable[[], str]) -> 
     if note.is_file() and len(known := note.read_text(encoding="ascii")) == 64:
         return known
     result = compute()
-    note.parent.mkdir(parents=True, exist_ok=True)
-    part = note.with_name(f"{key}.{os.getpid()}")
-    part.write_text(result, encoding="ascii")
-    os.replace(part, note)
+    with contextlib.suppress(OSError):  # a cache that cannot be written costs time, nothing else
+        note.parent.mkdir(parents=True, exist_ok=True)
+        part = note.with_name(f"{key}.{os.getpid()}")
+        part.write_text(result, encoding="ascii")
+        os.replace(part, note)
     return result
 
 

@@ -29,10 +29,16 @@ def converted_folder(file: Path, sha256: str | None = None) -> Path:
     target = cache_dir() / "models" / f"{file.stem}-{sha256[:16]}-v{CONVERSION}"
     if target.is_dir():
         return target
-    with staging(target) as folder:
-        if not target.is_dir():
-            _convert(file, folder)
-            os.replace(folder, target)
+    try:
+        with staging(target) as folder:
+            if not target.is_dir():
+                _convert(file, folder)
+                os.replace(folder, target)
+    except OSError as error:
+        raise ModelError(
+            f"{file.name} cannot be unpacked into {target.parent} ({error}); free some space, or set "
+            "NOGRAD_CACHE to a folder that can be written"
+        ) from error
     return target
 
 
@@ -42,8 +48,9 @@ def _convert(file: Path, folder: Path) -> None:
 
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
-        model = AutoModelForCausalLM.from_pretrained(file.parent, gguf_file=file.name, dtype=torch.float32)
-        tokenizer = AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name)
+        where: dict[str, Any] = {"gguf_file": file.name, "trust_remote_code": False}
+        model = AutoModelForCausalLM.from_pretrained(file.parent, dtype=torch.float32, **where)
+        tokenizer = AutoTokenizer.from_pretrained(file.parent, **where)
     except Exception as error:  # transformers promises no types here
         raise ModelError(
             f"transformers cannot read {file} ({in_short(error)}); use a whole GGUF file of a supported "
@@ -58,7 +65,8 @@ def _convert(file: Path, folder: Path) -> None:
     tokenizer.save_pretrained(folder)
     config = model.config.to_dict()
     _drop_tokens_from(config["vocab_size"], folder / "tokenizer.json")
-    config.pop("quantization_config", None)
+    for key in ("quantization_config", "_name_or_path"):
+        config.pop(key, None)
     _write_json(folder / "config.json", config)
     _write_json(folder / "generation_config.json", {"eos_token_id": model.generation_config.eos_token_id})
     state = model.state_dict()

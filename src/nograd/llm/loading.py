@@ -1,6 +1,6 @@
 """Loading a language model: any spec to an Architecture, its Weights and a chat tokenizer.
 
-transformers is not imported here: a prepared folder is read directly, in about a second.
+transformers is not imported here: a prepared folder is read directly.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Literal
 import torch
 from tokenizers import AddedToken, Tokenizer
 
-from nograd.errors import ModelError
+from nograd.errors import ModelError, unknown_name
 from nograd.llm.architecture import Architecture, Weights
 from nograd.llm.chat import ChatTokenizer
 from nograd.llm.checkpoint import in_short, read_json, read_tensors, stored_shapes, weight_files
@@ -25,6 +25,7 @@ __all__ = ["MODELS", "LoadedModel", "load_chat", "load_model", "load_weights", "
 
 DTypeName = Literal["auto", "float32", "bfloat16", "float16"]
 DeviceName = Literal["auto", "cpu", "cuda"]
+DEVICES = ("auto", "cpu", "cuda")
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 NATIVE_BFLOAT16 = ("avx512_bf16", "amx_bf16", "bf16")
 """CPU capabilities, as torch names them, that mean bfloat16 products in hardware (x86, x86, ARM)."""
@@ -79,7 +80,10 @@ def load_model(
 
 
 def pick_device(name: DeviceName) -> torch.device:
-    """`auto`: the GPU if torch sees one. Raises ModelError for `cuda` without one."""
+    """`auto`: the GPU if torch sees one. Raises ModelError for `cuda` without one, ConfigError for an
+    unknown name."""
+    if name not in DEVICES:
+        raise unknown_name("device", name, DEVICES)
     available = torch.cuda.is_available()
     if name == "cuda" and not available:
         raise ModelError("device 'cuda' was asked for, but torch sees no CUDA device; use --device cpu")
@@ -89,9 +93,12 @@ def pick_device(name: DeviceName) -> torch.device:
 def pick_dtype(name: DTypeName, device: torch.device) -> torch.dtype:
     """`auto`: bfloat16 on a GPU and on CPUs that multiply it in hardware, else float32.
 
-    The CPU is asked through torch.cpu.get_capabilities; a torch too old to have it counts as without."""
-    if name != "auto":
+    The CPU is asked through torch.cpu.get_capabilities; a torch too old to have it counts as without.
+    Raises ConfigError for an unknown name."""
+    if name in DTYPES:
         return DTYPES[name]
+    if name != "auto":
+        raise unknown_name("dtype", name, ["auto", *DTYPES])
     capabilities: Mapping[str, object] = getattr(torch.cpu, "get_capabilities", dict)()
     native = device.type == "cuda" or any(capabilities.get(flag) for flag in NATIVE_BFLOAT16)
     return torch.bfloat16 if native else torch.float32
@@ -141,7 +148,8 @@ def _convert_slow_tokenizer(folder: Path) -> Tokenizer:
     from transformers import AutoTokenizer
 
     try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True).backend_tokenizer
+        converted = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        tokenizer = converted.backend_tokenizer
         assert isinstance(tokenizer, Tokenizer)
     except Exception as error:  # transformers promises no types here
         raise ModelError(

@@ -62,7 +62,13 @@ def _scaled_rope(config: Mapping[str, Any], kind: str) -> tuple[torch.Tensor, fl
     from transformers import CONFIG_MAPPING
     from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
-    parsed = CONFIG_MAPPING[config["model_type"]].from_dict(copy.deepcopy(dict(config)))
-    frequencies, scale = ROPE_INIT_FUNCTIONS[kind](parsed, torch.device("cpu"))
+    try:
+        parsed = CONFIG_MAPPING[config["model_type"]].from_dict(copy.deepcopy(dict(config)))
+        frequencies, scale = ROPE_INIT_FUNCTIONS[kind](parsed, torch.device("cpu"))
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelError(
+            f"config.json describes rotary positions of type {kind!r} that transformers cannot compute "
+            f"({type(error).__name__}: {error}); repair the file"
+        ) from error
     original = parsed.rope_parameters.get("original_max_position_embeddings", parsed.max_position_embeddings)
     return frequencies.float(), float(scale), int(original)

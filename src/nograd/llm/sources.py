@@ -82,14 +82,14 @@ def _local(path: Path) -> Source:
         return Source(path.name, converted_folder(path))
     if not path.is_dir():
         raise ModelError(f"{path} is neither a folder nor a .gguf file; give one of these")
-    if (path / "config.json").is_file():
-        return Source(path.resolve().name, path)
     ggufs = sorted(path.glob("*.gguf"))
+    if (path / "config.json").is_file() and (any(path.glob("*.safetensors")) or not ggufs):
+        return Source(path.resolve().name, path)
     if len(ggufs) != 1:
         names = ", ".join(file.name for file in ggufs) or "none"
         raise ModelError(
-            f"{path} has no config.json and not exactly one .gguf file (found: {names}); give a model "
-            "folder, or the path of one .gguf file"
+            f"{path} holds no model with config.json and safetensors, and not exactly one .gguf file "
+            f"(found: {names}); give a model folder, or the path of one .gguf file"
         )
     return Source(ggufs[0].name, converted_folder(ggufs[0]))
 

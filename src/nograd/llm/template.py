@@ -46,14 +46,18 @@ def render(
 ) -> str:
     """The prompt text for messages with keys role and content.
 
-    special_tokens: what the template may name, e.g. bos_token. Raises jinja2.TemplateError."""
-    return template.render(
-        messages=[dict(message) for message in messages],
-        tools=None,
-        documents=None,
-        add_generation_prompt=add_generation_prompt,
-        **special_tokens,
-    )
+    special_tokens: what the template may name, e.g. bos_token. Raises jinja2.TemplateError, also for what
+    goes wrong inside the template, such as adding text to a number."""
+    try:
+        return template.render(
+            messages=[dict(message) for message in messages],
+            tools=None,
+            documents=None,
+            add_generation_prompt=add_generation_prompt,
+            **special_tokens,
+        )
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise jinja2.TemplateRuntimeError(f"{type(error).__name__}: {error}") from error
 
 
 def _raise_exception(message: str) -> NoReturn:
