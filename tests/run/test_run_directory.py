@@ -140,6 +140,11 @@ def test_other_versions_are_a_warning_and_written_down(copied: Path) -> None:
     assert line["changed"]["versions.nograd"][0] == "0.0.9"
 
 
+def test_another_device_is_a_warning(copied: Path) -> None:
+    with pytest.warns(UserWarning, match=r"machine\.device was 'auto' and is now 'cuda:0'"):
+        run(CONFIG, VectorWorld(1), copied, facts=FACTS, machine={"device": "cuda:0"}, resume=True)
+
+
 def test_resuming_a_finished_run_changes_nothing(copied: Path) -> None:
     before = {path: path.read_bytes() for path in copied.rglob("*") if path.is_file()}
     resume(copied)

@@ -33,8 +33,9 @@ def test_the_table_is_tidy(sweep: tuple[Path, dict[tuple[str, int], RunSummary]]
     assert {f"{name}_{module}" for name in MODULE_COLUMNS for module in MODULES} <= set(table.columns)
     assert {"tool_accuracy", "call_ok", "requests_asked"} <= set(table.columns)
     assert not table.duplicated(["arm", "seed", "generation"]).any()
-    for (arm, seed), curve in table.groupby(["arm", "seed"])["success"]:
-        assert curve.mean() == pytest.approx(summaries[str(arm), int(seed)].auc)
+    for (arm, seed), summary in summaries.items():
+        curve = table[(table["arm"] == arm) & (table["seed"] == seed)]["success"]
+        assert curve.mean() == pytest.approx(summary.auc)
     assert (table[[f"allocation_{module}" for module in MODULES]].sum(axis=1) == 4).all()
 
 

@@ -16,7 +16,6 @@ from nograd.errors import RunError
 from nograd.run import checkpoint, layout
 from nograd.run.config import RunConfig
 from nograd.run.config_source import to_toml
-from nograd.run.environment import environment
 from nograd.run.files import append_line, disk_errors, drop_torn_tail, remove_leftovers, write_atomic
 from nograd.run.generation import GenerationRecord, encode, read_generations
 from nograd.run.lock import locked
@@ -66,11 +65,11 @@ class RunDirectory:
 
 
 @contextmanager
-def open_run(
-    path: Path, config: RunConfig, identity: Mapping[str, Any], resume: bool
-) -> Iterator[RunDirectory]:
+def open_run(path: Path, config: RunConfig, now: Mapping[str, Any], resume: bool) -> Iterator[RunDirectory]:
     """Start a run, or go on with one if resume, for as long as the context lasts.
 
+    now: this process's `run.environment.environment`, taken before: it starts git, and a process started
+    under the lock may hold it for a moment longer than its killed parent.
     Raises RunError if the directory is in use, holds a run and resume is false, or holds a run of another
     configuration or identity (see `run.resume`), or is damaged."""
     with disk_errors():
@@ -78,29 +77,29 @@ def open_run(
     with locked(path):
         remove_leftovers(path)
         if not layout.holds_run(path):
-            _start(path, config, identity)
+            _start(path, config, now)
         elif resume:
-            _go_on(path, config, identity)
+            _go_on(path, config, now)
         else:
             raise RunError(f"{path} already holds a run; resume it or choose another directory")
         yield RunDirectory(path)
 
 
-def _start(root: Path, config: RunConfig, identity: Mapping[str, Any]) -> None:
+def _start(root: Path, config: RunConfig, now: Mapping[str, Any]) -> None:
     with disk_errors():
-        write_atomic(root / layout.ENVIRONMENT, dumps(environment(config, identity)) + b"\n")
+        write_atomic(root / layout.ENVIRONMENT, dumps(now) + b"\n")
         write_atomic(root / layout.CONFIG, to_toml(config).encode())
 
 
-def _go_on(root: Path, config: RunConfig, identity: Mapping[str, Any]) -> None:
+def _go_on(root: Path, config: RunConfig, now: Mapping[str, Any]) -> None:
     check_config(root, config)
-    check_identity(root, identity)
-    changed = warn_of_surroundings(root, environment(config, identity))
+    check_identity(root, now["identity"])
+    changed = warn_of_surroundings(root, now)
     with disk_errors():
         for name in (layout.GENERATIONS, layout.RESUMED):
             drop_torn_tail(root / name)
         done = len(read_generations(root))
         if done < config.search.generations:
-            now = datetime.now(UTC).isoformat(timespec="seconds")
-            line = {"after_generations": done, "at": now, "changed": changed}
+            time = datetime.now(UTC).isoformat(timespec="seconds")
+            line = {"after_generations": done, "at": time, "changed": changed}
             append_line(root / layout.RESUMED, dumps(line))

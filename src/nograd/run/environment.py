@@ -16,8 +16,11 @@ from nograd.run.config import RunConfig, results_bearing, results_hash
 LIBRARIES = ("nograd", "torch", "numpy", "transformers", "tokenizers", "safetensors")
 
 
-def environment(config: RunConfig, identity: Mapping[str, Any]) -> dict[str, Any]:
-    """A JSON-able record. identity: what results depend on beyond the configuration (see `run.resume`)."""
+def environment(config: RunConfig, identity: Mapping[str, Any], machine: Mapping[str, Any]) -> dict[str, Any]:
+    """A JSON-able record.
+
+    identity: what results depend on beyond the configuration (see `run.resume`). machine: what the evaluator
+    knows of the hardware it resolved to, e.g. device and threads; goes over what is found here."""
     return {
         "config": results_bearing(config),
         "config_hash": results_hash(config),
@@ -30,6 +33,7 @@ def environment(config: RunConfig, identity: Mapping[str, Any]) -> dict[str, Any
             "threads": config.execution.threads,
             "omp_num_threads": os.environ.get("OMP_NUM_THREADS"),
             "device": config.execution.device,
+            **machine,
         },
         "git": _git(Path(nograd.__file__).parent),
     }

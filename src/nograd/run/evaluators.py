@@ -14,10 +14,12 @@ from nograd.search.evaluation import Evaluator
 @dataclass(frozen=True)
 class Built:
     """An evaluator ready to run. facts: what its results depend on beyond the configuration, JSON-able
-    (fingerprint of the weights, resolved revision and dtype, hash of the tasks)."""
+    (fingerprint of the weights, resolved revision and dtype, hash of the tasks). machine: what it runs on
+    (resolved device and its name, threads). Both are handed to `run.loop.run`."""
 
     evaluator: Evaluator
     facts: Mapping[str, Any] = field(default_factory=dict)
+    machine: Mapping[str, Any] = field(default_factory=dict)
 
 
 class EvaluatorBuilder(Protocol):

@@ -10,6 +10,7 @@ from typing import Any
 from nograd.errors import RunError, unknown_name
 from nograd.run.config import DEFAULT_CLIP, RunConfig
 from nograd.run.directory import RunDirectory, open_run
+from nograd.run.environment import environment
 from nograd.run.generation import GenerationRecord, make_record
 from nograd.run.summary import RunSummary, summarise
 from nograd.search.arms import parse_arm
@@ -25,19 +26,22 @@ def run(
     directory: Path | str,
     *,
     facts: Mapping[str, Any] | None = None,
+    machine: Mapping[str, Any] | None = None,
     resume: bool = False,
     on_generation: OnGeneration | None = None,
 ) -> RunSummary:
     """Tune with an evaluator and keep everything in a run directory.
 
     facts: what results depend on beyond the configuration (fingerprint of the weights, resolved revision and
-    dtype …), JSON-able; no run is resumed under other facts. resume: go on with the run in the directory, if
-    there is one. on_generation: called after each generation is safely written.
+    dtype …), JSON-able; no run is resumed under other facts. machine: what it runs on (resolved device,
+    threads …); a change is warned about. resume: go on with the run in the directory, if there is one.
+    on_generation: called after each generation is safely written.
     Raises RunError if the directory is in use, damaged or holds another run; ConfigError if the configuration
     does not fit the evaluator's modules."""
     settings = search_settings(config, evaluator)
     identity = {"modules": list(settings.modules), "dim": settings.dim, "facts": dict(facts or {})}
-    with open_run(Path(directory), config, identity, resume) as opened:
+    now = environment(config, identity, machine or {})
+    with open_run(Path(directory), config, now, resume) as opened:
         state = _restore(opened, settings)
         while state.generation < settings.generations:
             state, record = _advance(settings, state, evaluator, opened)
