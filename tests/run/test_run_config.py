@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from nograd.errors import ConfigError
@@ -46,6 +46,7 @@ configs = tables(
 
 @settings(deadline=None)
 @given(values=configs)
+@example(values={"model": {"spec": "\x7f\"\\\n\r\t'é😀"}, "search": {"clip": {"a.b \x00": 1.0}}})
 def test_toml_round_trip(values: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> None:
     config = make_config(values)
     path = tmp_path_factory.getbasetemp() / "round_trip.toml"

@@ -117,6 +117,7 @@ def test_an_edited_config_file_is_refused(copied: Path) -> None:
 
 def test_execution_may_change(copied: Path) -> None:
     before = run_bytes(copied)
+    drop_generations(copied, keep=2)
     with pytest.warns(UserWarning, match=r"machine\.threads was None and is now 2"):
         resume(copied, "execution.threads=2")
     assert run_bytes(copied) == before
@@ -141,6 +142,7 @@ def test_other_versions_are_a_warning_and_written_down(copied: Path) -> None:
 
 
 def test_another_device_is_a_warning(copied: Path) -> None:
+    drop_generations(copied, keep=3)
     with pytest.warns(UserWarning, match=r"machine\.device was 'auto' and is now 'cuda:0'"):
         run(CONFIG, VectorWorld(1), copied, facts=FACTS, machine={"device": "cuda:0"}, resume=True)
 

@@ -25,12 +25,14 @@ WORKER = Path(__file__).with_name("run_worker.py")
 ARMS = ["bandit", "burst:module=caller,spread=true"]
 
 
-def killed_worker(directory: Path, settings: list[str], delay: float) -> bool:
-    """Start a real process, SIGKILL it after the delay; whether it died of that (it may have been done)."""
+def killed_worker(directory: Path, settings: list[str], lines: int, delay: float) -> bool:
+    """Start a real process and SIGKILL it that long after it has printed so many lines; whether it died of
+    that (it may have been done)."""
     command = [sys.executable, str(WORKER), str(directory), *settings]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as worker:
         assert worker.stdout is not None
-        assert worker.stdout.readline() == "ready\n"
+        for _ in range(lines):
+            worker.stdout.readline()
         time.sleep(delay)
         worker.send_signal(signal.SIGKILL)
         return worker.wait() == -signal.SIGKILL
@@ -40,23 +42,17 @@ def killed_worker(directory: Path, settings: list[str], delay: float) -> bool:
 def test_sigkill_at_random_points(arm: str, tmp_path: Path) -> None:
     settings = ["search.generations=30", f"search.arm={arm}"]
     config = vector_config(*settings)
-    moments = [time.perf_counter()]
-    run(
-        config,
-        VectorWorld(config.seed),
-        tmp_path / "undisturbed",
-        on_generation=lambda _: moments.append(time.perf_counter()),
-    )
-    opening = moments[1] - moments[0]
-    all_generations = moments[-1] - moments[1]
+    start = time.perf_counter()
+    run(config, VectorWorld(config.seed), tmp_path / "undisturbed")
+    generation = (time.perf_counter() - start) / 30
 
     (tmp_path / "killed").mkdir()
     draws = random.Random(arm)
     reached = []
     killed = 0
     for _ in range(8):
-        delay = draws.uniform(0, opening) + draws.uniform(0, all_generations / 4)
-        killed += killed_worker(tmp_path / "killed", settings, delay)
+        lines, delay = draws.randint(1, 5), draws.uniform(0, 2 * generation)
+        killed += killed_worker(tmp_path / "killed", settings, lines, delay)
         with locked(tmp_path / "killed"):  # at once: nothing that outlives the process may keep it
             reached.append(len(read_generations(tmp_path / "killed")))
     run(config, VectorWorld(config.seed), tmp_path / "killed", resume=True)

@@ -76,9 +76,9 @@ class TokenLimits(Section):
     """Most tokens that a stage of the four-stage agent may write."""
 
     planner: Count = 32
-    selector: Count = 32
-    caller: Count = 32
-    synthesizer: Count = 32
+    selector: Count = 16
+    caller: Count = 64
+    synthesizer: Count = 16
 
 
 class AgentConfig(Section):

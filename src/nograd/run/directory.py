@@ -16,7 +16,7 @@ from nograd.errors import RunError
 from nograd.run import checkpoint, layout
 from nograd.run.config import RunConfig
 from nograd.run.config_source import to_toml
-from nograd.run.files import append_line, disk_errors, drop_torn_tail, remove_leftovers, write_atomic
+from nograd.run.files import append_line, disk_errors, drop_torn_tail, write_atomic
 from nograd.run.generation import GenerationRecord, encode, read_generations
 from nograd.run.lock import locked
 from nograd.run.resume import check_config, check_identity, warn_of_surroundings
@@ -75,7 +75,6 @@ def open_run(path: Path, config: RunConfig, now: Mapping[str, Any], resume: bool
     with disk_errors():
         path.mkdir(parents=True, exist_ok=True)
     with locked(path):
-        remove_leftovers(path)
         if not layout.holds_run(path):
             _start(path, config, now)
         elif resume:
@@ -94,12 +93,13 @@ def _start(root: Path, config: RunConfig, now: Mapping[str, Any]) -> None:
 def _go_on(root: Path, config: RunConfig, now: Mapping[str, Any]) -> None:
     check_config(root, config)
     check_identity(root, now["identity"])
-    changed = warn_of_surroundings(root, now)
     with disk_errors():
         for name in (layout.GENERATIONS, layout.RESUMED):
             drop_torn_tail(root / name)
-        done = len(read_generations(root))
-        if done < config.search.generations:
-            time = datetime.now(UTC).isoformat(timespec="seconds")
+    done = len(read_generations(root))
+    if done < config.search.generations:
+        changed = warn_of_surroundings(root, now)
+        time = datetime.now(UTC).isoformat(timespec="seconds")
+        with disk_errors():
             line = {"after_generations": done, "at": time, "changed": changed}
             append_line(root / layout.RESUMED, dumps(line))

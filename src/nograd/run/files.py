@@ -9,15 +9,14 @@ from pathlib import Path
 
 from nograd.errors import RunError
 
-_TEMPORARY = ".{}.tmp"
-
 
 def write_atomic(path: Path, data: bytes) -> None:
     """Replace a file's content in one step: temporary file, fsync, rename, fsync of the folder.
 
-    Only one process may write to the folder at a time (the run's lock sees to that)."""
+    Only one process may write to the folder at a time (the run's lock sees to that). A temporary file that
+    a killed process left is written over by the process that does its work again."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(_TEMPORARY.format(path.name))
+    temporary = path.with_name(f".{path.name}.tmp")
     try:
         _write_synced(temporary, data, "wb")
         os.replace(temporary, path)
@@ -50,12 +49,6 @@ def drop_torn_tail(path: Path) -> None:
         with path.open("r+b") as file:
             file.truncate(whole)
             os.fsync(file.fileno())
-
-
-def remove_leftovers(folder: Path) -> None:
-    """Delete the temporary files of a killed process."""
-    for temporary in folder.rglob(_TEMPORARY.format("*")):
-        temporary.unlink()
 
 
 @contextmanager

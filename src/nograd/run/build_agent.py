@@ -1,0 +1,88 @@
+"""From a configuration to the LLM agent's evaluator: model, subspace, engine, family, agent."""
+
+from __future__ import annotations
+
+from nograd.agent.evaluator import AgentEvaluator
+from nograd.agent.four_stage import STAGES, FourStageAgent, TokenLimits
+from nograd.agent.prompts import Prompts
+from nograd.agent.scheduler import Scheduler
+from nograd.agent.trajectory import RewardWeights
+from nograd.assets import cache_dir
+from nograd.errors import ConfigError
+from nograd.llm.delta import Perturbation
+from nograd.llm.engine import Engine
+from nograd.llm.loading import LoadedModel, load_model
+from nograd.llm.subspace import Subspace, SubspaceSpec, build_subspace
+from nograd.llm.transformer import Transformer
+from nograd.run.config import RunConfig
+from nograd.run.evaluators import Built
+from nograd.tasks.family import TaskFamily
+from nograd.tasks.registry import family as build_family
+
+
+def build_agent(config: RunConfig) -> Built:
+    """Load everything that the configuration names. Raises NogradError with what to change."""
+    family = build_family(config.tasks.family)
+    if config.tasks.batch > len(family.tasks):
+        raise ConfigError(
+            f"tasks.batch = {config.tasks.batch}, but {family.name} has {len(family.tasks)} tasks; "
+            f"ask for at most that many"
+        )
+    model = load_model(
+        config.model.spec,
+        revision=config.model.revision,
+        dtype=config.model.dtype,
+        device=config.execution.device,
+    )
+    subspace = build_subspace(
+        model.architecture, model.weights, _spec(config), model.fingerprint, cache_dir() / "subspaces"
+    )
+    scheduler = Scheduler(build_engine(model, subspace, config.execution.token_budget), model.chat, STAGES)
+    evaluator = AgentEvaluator(
+        four_stage(config, family),
+        family,
+        scheduler,
+        subspace.size,
+        seed=config.seed,
+        batch_size=config.tasks.batch,
+        shaping=config.reward.shaping,
+        reward=RewardWeights(config.reward.tool, config.reward.call, config.reward.attempt_cost),
+    )
+    facts = {
+        "model": model.name,
+        "revision": model.revision,
+        "fingerprint": model.fingerprint,
+        "dtype": str(model.dtype).removeprefix("torch."),
+        "device": model.device.type,
+    }
+    return Built(evaluator, facts)
+
+
+def build_engine(model: LoadedModel, subspace: Subspace | None, token_budget: int | None = None) -> Engine:
+    """An engine for a loaded model; without a subspace, the plain model."""
+    transformer = Transformer(model.architecture, model.weights)
+    perturbation = (
+        None if subspace is None else Perturbation(model.architecture, subspace, model.device, model.dtype)
+    )
+    return Engine(transformer, perturbation, model.chat.eos_ids, token_budget)
+
+
+def four_stage(config: RunConfig, family: TaskFamily) -> FourStageAgent:
+    """The paper's agent under this configuration."""
+    limits = TokenLimits(**config.agent.token_limits.model_dump())
+    return FourStageAgent(
+        family, Prompts(family), limits, config.agent.attempts, scoring=config.reward.shaping > 0
+    )
+
+
+def _spec(config: RunConfig) -> SubspaceSpec:
+    subspace = config.subspace
+    return SubspaceSpec(
+        modules=len(STAGES),
+        dim=subspace.dim,
+        kind=subspace.basis,
+        binding=subspace.binding,
+        per_layer=subspace.parameterisation == "per_layer",
+        strength=subspace.injection,
+        seed=config.seed,
+    )
