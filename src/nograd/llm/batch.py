@@ -81,7 +81,11 @@ def lay_out(runs: Sequence[Run], item_tokens: int) -> Batch:
         item_position=positions[item_token],
         item_row=item_row,
         wanted=np.fromiter(
-            (int(first) + offset for run, first in zip(runs, firsts[:-1], strict=True) for offset in run.wanted),
+            (
+                int(first) + offset
+                for run, first in zip(runs, firsts[:-1], strict=True)
+                for offset in run.wanted
+            ),
             dtype=np.int64,
         ),
         segments=_segments(runs, firsts),

@@ -21,7 +21,9 @@ Segment = tuple[int, int, int]
 class Perturbation:
     """The resident factors of every layer and module, and how they are applied."""
 
-    def __init__(self, architecture: Architecture, subspace: Subspace, device: torch.device, dtype: torch.dtype):
+    def __init__(
+        self, architecture: Architecture, subspace: Subspace, device: torch.device, dtype: torch.dtype
+    ):
         self.subspace = subspace
         self.dtype = dtype
         self.layers = [

@@ -82,7 +82,10 @@ class Engine:
         else:
             pages = pages_for(token_budget)
         self.pool = PagePool(
-            architecture, max(pages, 2 * pages_for(architecture.max_positions)), transformer.device, transformer.dtype
+            architecture,
+            max(pages, 2 * pages_for(architecture.max_positions)),
+            transformer.device,
+            transformer.dtype,
         )
         self.trees: dict[tuple[int, bytes], PrefixTree] = {}
         self.counts = EngineCounts()

@@ -13,7 +13,10 @@ import numpy as np
 from numba import njit, prange, types
 from numba.extending import overload
 
-from nograd.llm.tile import COLUMNS, ROWS, multiply_add_tile
+from nograd.llm.tile import COLUMNS, ROWS
+from nograd.llm.tile import multiply_add_tile as _multiply_add_tile
+
+multiply_add_tile: Any = _multiply_add_tile
 
 PAGE = COLUMNS
 """Tokens in one page of the key-value cache."""
@@ -46,7 +49,7 @@ def _store(array: Any, i: Any, j: Any, value: Any) -> Any:
 
 
 @overload(_store, inline="always", strict=False)
-def _store_overload(array: Any, i: Any, j: Any, value: Any) -> Any:
+def _store_overload(array: Any, i: Any, j: Any, value: Any) -> Any:  # noqa: ARG001
     if array.dtype == types.uint16:
 
         def store_bfloat16(array: Any, i: Any, j: Any, value: Any) -> Any:
@@ -100,7 +103,9 @@ def rms_norm(x: Any, weight: Any, eps: Any, out: Any) -> None:
 
 
 @njit(inline="always", fastmath=_FAST, error_model="numpy")
-def _head(qkv: Any, t: Any, offset: Any, norm: Any, eps: Any, cos: Any, sin: Any, position: Any, out: Any) -> None:
+def _head(
+    qkv: Any, t: Any, offset: Any, norm: Any, eps: Any, cos: Any, sin: Any, position: Any, out: Any
+) -> None:
     """out = one head of qkv[t], normed if `norm` has weights, rotated by its position (half-split pairs)."""
     dim = out.shape[0]
     for i in range(dim):
@@ -236,7 +241,9 @@ def attend(
                     visible = item_position[item] + (first + a) // group - p * PAGE + 1
                     _softmax_page(scores, a, visible, largest[first:], total[first:], sums[first:], dim)
                 for column in range(0, dim, COLUMNS):
-                    multiply_add_tile(scores, 0, value_lines, line * PAGE, column, sums[first:], column, depth)
+                    multiply_add_tile(
+                        scores, 0, value_lines, line * PAGE, column, sums[first:], column, depth
+                    )
         for a in range(count):
             t, place = item_token[item] + a // group, (h * group + a % group) * dim
             inverse = _ONE / total[a]

@@ -8,6 +8,8 @@ bits do not depend on how many other rows there are (docs/engine.md), once there
 
 from __future__ import annotations
 
+from typing import cast
+
 import torch
 from torch.nn import functional
 
@@ -18,7 +20,7 @@ _ACTIVATIONS = {"silu": ("swish", ""), "gelu": ("gelu", "none"), "gelu_tanh": ("
 
 def can_pack(weight: torch.Tensor) -> bool:
     """Whether oneDNN packs this weight here (CPU, fp32 or natively supported bf16)."""
-    if weight.device.type != "cpu" or not torch.backends.mkldnn.is_available():
+    if weight.device.type != "cpu" or not torch._C._has_mkldnn:
         return False
     if weight.dtype == torch.bfloat16:
         return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
@@ -65,14 +67,14 @@ class Linear:
     def _fused(self, x: torch.Tensor, post: str, algorithm: str) -> torch.Tensor:
         rows = x.shape[0]
         y = torch.ops.mkldnn._linear_pointwise(_enough(x), self.weight, self.bias, post, [], algorithm)
-        return y if rows >= MIN_ROWS else y[:rows]
+        return cast(torch.Tensor, y if rows >= MIN_ROWS else y[:rows])
 
     def _binary(self, x: torch.Tensor, other: torch.Tensor, post: str) -> torch.Tensor:
         rows = x.shape[0]
         y = torch.ops.mkldnn._linear_pointwise.binary(
             _enough(x), _enough(other), self.weight, self.bias, post
         )
-        return y if rows >= MIN_ROWS else y[:rows]
+        return cast(torch.Tensor, y if rows >= MIN_ROWS else y[:rows])
 
 
 def activate(x: torch.Tensor, activation: str) -> torch.Tensor:

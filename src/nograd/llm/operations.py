@@ -141,8 +141,9 @@ class TorchOperations:
         values: torch.Tensor,
     ) -> torch.Tensor:
         a = self.architecture
-        parts = qkv.view(-1, a.heads + 2 * a.kv_heads, a.head_dim).split((a.heads, a.kv_heads, a.kv_heads), 1)
-        q, k, v = parts[0].float(), parts[1].float(), parts[2]
+        heads = qkv.view(-1, a.heads + 2 * a.kv_heads, a.head_dim)
+        q, k = heads[:, : a.heads].float(), heads[:, a.heads : a.heads + a.kv_heads].float()
+        v = heads[:, a.heads + a.kv_heads :]
         if q_norm.numel():
             q = reference.rms_norm(q, q_norm, a.norm_eps)
             k = reference.rms_norm(k, k_norm, a.norm_eps)
@@ -171,4 +172,4 @@ def _bits(x: torch.Tensor) -> NDArray[Any]:
     """A tensor as a numpy array without a copy; bfloat16 as its bits."""
     if x.dtype == torch.bfloat16:
         x = x.view(torch.uint16)
-    return x.numpy()  # type: ignore[no-any-return]
+    return x.numpy()

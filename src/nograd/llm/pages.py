@@ -20,7 +20,9 @@ class PagePool:
     is touched, and so taken from the system, only when a page is first written.
     """
 
-    def __init__(self, architecture: Architecture, pages: int, device: torch.device, dtype: torch.dtype) -> None:
+    def __init__(
+        self, architecture: Architecture, pages: int, device: torch.device, dtype: torch.dtype
+    ) -> None:
         shape = (architecture.layers, pages, architecture.kv_heads)
         kind = torch.float32 if device.type == "cpu" else dtype
         self.keys = torch.empty((*shape, architecture.head_dim, PAGE), dtype=kind, device=device)

@@ -95,9 +95,11 @@ def build_subspace(
 
     Raises ConfigError where a target's rank is too small for modules · dim."""
     _check_rank(architecture, spec)
-    directions = [_directions(layer, index, spec) for index, layer in enumerate(weights.layers)] if (
-        spec.kind == "random"
-    ) else _decomposed(weights, spec, fingerprint, cache)
+    directions = (
+        [_directions(layer, index, spec) for index, layer in enumerate(weights.layers)]
+        if (spec.kind == "random")
+        else _decomposed(weights, spec, fingerprint, cache)
+    )
     return Subspace(spec, architecture.layers, directions, _columns(spec))
 
 
@@ -130,7 +132,9 @@ def _directions(layer: Layer, index: int, spec: SubspaceSpec) -> dict[str, Direc
     for target in TARGETS:
         out, into = getattr(layer, target).shape
         generator = _generator(spec.seed, "random", index, target)
-        u, v = (torch.from_numpy(generator.standard_normal((n, count), dtype=np.float32)) for n in (out, into))
+        u, v = (
+            torch.from_numpy(generator.standard_normal((n, count), dtype=np.float32)) for n in (out, into)
+        )
         found[target] = Directions(u / u.norm(dim=0), torch.ones(count), v / v.norm(dim=0))
     return found
 
@@ -172,7 +176,7 @@ def _top_triples(weight: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.
     u, s, v = u[:, :count], s[:count], vh[:count].T
     largest = u.gather(0, u.abs().argmax(dim=0, keepdim=True))
     sign = torch.where(largest < 0, -1.0, 1.0)
-    return tuple(t.cpu().contiguous() for t in (u * sign, s, v * sign))  # type: ignore[return-value]
+    return (u * sign).cpu().contiguous(), s.cpu().contiguous(), (v * sign).cpu().contiguous()
 
 
 def _save(tensors: dict[str, torch.Tensor], path: Path) -> None:

@@ -17,6 +17,8 @@ from numba.extending import intrinsic
 ROWS = 4
 COLUMNS = 32
 _LANES = 16
+_unpack: Any = cgutils.unpack_tuple
+_declare: Any = cgutils.get_or_insert_function
 _VECTOR = ir.VectorType(ir.FloatType(), _LANES)
 
 
@@ -45,7 +47,7 @@ def multiply_add_tile(
             for kind, value in ((sig.args[0], value_a), (sig.args[2], value_b), (sig.args[5], value_c))
         )
         stride_a, stride_b, stride_c = (
-            cgutils.unpack_tuple(builder, array.shape, 2)[1] for array in (array_a, array_b, array_c)
+            _unpack(builder, array.shape, 2)[1] for array in (array_a, array_b, array_c)
         )
         first_a = builder.mul(row_a, stride_a)
         first_b = builder.add(builder.mul(row_b, stride_b), column_b)
@@ -79,7 +81,7 @@ def multiply_add_tile(
             index = builder.add(line, ir.Constant(line.type, block * _LANES))
             blocks.append(builder.load(vector_at(array_b.data, index), align=4))
         kind = ir.FunctionType(_VECTOR, [_VECTOR] * 3)
-        fma = cgutils.get_or_insert_function(builder.module, kind, f"llvm.fma.v{_LANES}f32")
+        fma = _declare(builder.module, kind, f"llvm.fma.v{_LANES}f32")
         updated = []
         for row in range(ROWS):
             offset = builder.add(first_a, builder.mul(stride_a, ir.Constant(stride_a.type, row)))

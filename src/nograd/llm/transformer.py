@@ -49,7 +49,8 @@ class Transformer:
             torch.arange(architecture.max_positions, dtype=torch.float32), weights.inverse_frequencies.cpu()
         )
         cos, sin = (
-            (table * weights.rope_scale).to(self.device).contiguous() for table in (angles.cos(), angles.sin())
+            (table * weights.rope_scale).to(self.device).contiguous()
+            for table in (angles.cos(), angles.sin())
         )
         kernels_fit = architecture.head_dim % 32 == 0 and self.dtype in (torch.float32, torch.bfloat16)
         fast = self.device.type == "cpu" and kernels_fit and not plain

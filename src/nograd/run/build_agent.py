@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+
+import numba
+import torch
+from numba.core import config as numba_config
+
 from nograd.agent.evaluator import AgentEvaluator
 from nograd.agent.four_stage import STAGES, FourStageAgent, TokenLimits
 from nograd.agent.prompts import Prompts
@@ -19,9 +26,12 @@ from nograd.run.evaluators import Built
 from nograd.tasks.family import TaskFamily
 from nograd.tasks.registry import family as build_family
 
+_MAX_THREADS: int = vars(numba_config)["NUMBA_NUM_THREADS"]
+
 
 def build_agent(config: RunConfig) -> Built:
     """Load everything that the configuration names. Raises NogradError with what to change."""
+    set_threads(config.execution.threads)
     family = build_family(config.tasks.family)
     if config.tasks.batch > len(family.tasks):
         raise ConfigError(
@@ -53,9 +63,27 @@ def build_agent(config: RunConfig) -> Built:
         "revision": model.revision,
         "fingerprint": model.fingerprint,
         "dtype": str(model.dtype).removeprefix("torch."),
-        "device": model.device.type,
+        "tasks": _tasks_hash(family),
     }
-    return Built(evaluator, facts)
+    return Built(evaluator, facts, {"device": model.device.type, "threads": torch.get_num_threads()})
+
+
+def _tasks_hash(family: TaskFamily) -> str:
+    """sha256 (hex) of the questions and gold targets, in order."""
+    lines = [
+        json.dumps(
+            [t.id, t.question, t.answer, t.tool, dict(t.arguments), t.tool_output, t.offered], sort_keys=True
+        )
+        for t in family.tasks
+    ]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def set_threads(threads: int | None) -> None:
+    """Use this many threads, in torch and in the kernels alike; None keeps torch's choice for both."""
+    if threads is not None:
+        torch.set_num_threads(threads)
+    numba.set_num_threads(min(torch.get_num_threads(), _MAX_THREADS))
 
 
 def build_engine(model: LoadedModel, subspace: Subspace | None, token_budget: int | None = None) -> Engine:

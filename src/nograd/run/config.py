@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator
@@ -45,12 +44,6 @@ def _clip(value: object) -> float | dict[str, float]:
 
 def _is_positive(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
-
-
-def _device(text: str) -> str:
-    if re.fullmatch(r"auto|cpu|cuda(:\d+)?", text) is None:
-        raise ValueError("must be 'auto', 'cpu', 'cuda' or 'cuda:N'")
-    return text
 
 
 def _default_batch(values: dict[str, Any]) -> int:
@@ -133,7 +126,7 @@ class ExecutionConfig(Section):
     threads: None leaves the choice to the libraries. token_budget: tokens per forward pass, None: automatic.
     """
 
-    device: Annotated[str, AfterValidator(_device)] = "auto"
+    device: Literal["auto", "cpu", "cuda"] = "auto"
     threads: Count | None = None
     token_budget: Count | None = None
     progress: bool = True

@@ -28,7 +28,13 @@ class EvaluatorBuilder(Protocol):
     def __call__(self, config: RunConfig) -> Built: ...
 
 
-BUILDERS: dict[str, EvaluatorBuilder] = {}
+def _agent(config: RunConfig) -> Built:
+    from nograd.run.build_agent import build_agent
+
+    return build_agent(config)
+
+
+BUILDERS: dict[str, EvaluatorBuilder] = {"agent": _agent}
 """What `RunConfig.evaluator` may name."""
 
 

@@ -19,6 +19,9 @@ from nograd.tasks.normalise import same_answer
 from nograd.tasks.toolbox import toolbox
 from nograd.tasks.tools import Tool, execute
 
+OFFERED = ("lookup", "weekday", "calculator")
+"""What is offered by default: the two tools that the tasks need, and one that none of them does."""
+
 
 @dataclass(frozen=True)
 class InHouse:
@@ -43,7 +46,7 @@ class InHouse:
 
 
 def in_house(offered: Sequence[str] | None = None) -> InHouse:
-    """The 32 tasks to tune on. offered: names of the tools to choose from (default: all four)."""
+    """The 32 tasks to tune on. offered: names of the tools to choose from (default: OFFERED)."""
     return _family("in_house", pool.QUESTIONS, offered)
 
 
@@ -69,7 +72,7 @@ def _family(name: str, questions: Sequence[Question], offered: Sequence[str] | N
 def _choose(offered: Sequence[str] | None) -> Mapping[str, Tool]:
     """The offered tools, in the order in which they were named."""
     tools = toolbox()
-    names = tuple(tools) if offered is None else tuple(offered)
+    names = OFFERED if offered is None else tuple(offered)
     for name in names:
         if name not in tools:
             raise unknown_name("tool", name, tools)

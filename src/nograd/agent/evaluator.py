@@ -1,0 +1,122 @@
+"""The LLM agent as an evaluator: rollouts of all candidates on a batch of tasks, summed up per candidate."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nograd.agent.scheduler import Llm, Rollout, Scheduler
+from nograd.agent.trajectory import RewardWeights, Trajectory, blame
+from nograd.search.evaluation import Evaluation, GenerationResult
+from nograd.search.streams import stream
+from nograd.tasks.batches import batch
+from nograd.tasks.family import Task, TaskFamily
+
+Agent = Callable[[Task, Llm], Awaitable[Trajectory]]
+RewardFunction = Callable[[Trajectory, bool], float]
+BlameFunction = Callable[[Trajectory, Sequence[str]], tuple[float, ...]]
+
+
+class AgentEvaluator:
+    """Evaluates θ on task batches keyed by (seed, generation).
+
+    size: coefficients per module. shaping: w, the weight of the mean gold log-probability in the fitness.
+    """
+
+    def __init__(
+        self,
+        agent: Agent,
+        family: TaskFamily,
+        scheduler: Scheduler,
+        size: int,
+        *,
+        seed: int,
+        batch_size: int = 16,
+        shaping: float = 0.5,
+        reward: RewardFunction = RewardWeights(),  # noqa: B008 - frozen
+        blame_function: BlameFunction = blame,
+    ) -> None:
+        self.agent, self.family, self.scheduler = agent, family, scheduler
+        self.seed, self.batch_size, self.shaping = seed, batch_size, shaping
+        self.reward, self.blame = reward, blame_function
+        self._size = size
+
+    @property
+    def modules(self) -> Sequence[str]:
+        return tuple(self.scheduler.stages)
+
+    @property
+    def dim(self) -> int:
+        return self._size
+
+    def bottleneck(self, generation: int) -> int | None:
+        """Unknown: only the synthetic environment has a true bottleneck."""
+        del generation
+        return None
+
+    def tasks(self, generation: int) -> list[Task]:
+        """The batch of a generation, without replacement."""
+        chosen = batch(len(self.family.tasks), self.batch_size, stream(self.seed, "batch", generation))
+        return [self.family.tasks[i] for i in chosen]
+
+    def evaluate(self, generation: int, thetas: NDArray[np.float32]) -> GenerationResult:
+        """See `search.evaluation.Evaluator`."""
+        return self.evaluate_tasks(self.tasks(generation), thetas)
+
+    def evaluate_tasks(self, tasks: Sequence[Task], thetas: NDArray[np.float32]) -> GenerationResult:
+        """All candidates on these tasks. thetas: float32 [candidates, modules, size]."""
+        self.scheduler.forget()
+        rollouts = [Rollout(partial(self.agent, task), theta) for theta in thetas for task in tasks]
+        trajectories = self.scheduler.run(rollouts)
+        groups = [trajectories[i : i + len(tasks)] for i in range(0, len(trajectories), len(tasks))]
+        records = tuple(
+            t.record(task.id, self.family.succeeded(task, t.answer))
+            for task, t in zip(tasks, groups[0], strict=True)
+        )
+        return GenerationResult(
+            tuple(self._evaluation(tasks, group) for group in groups), self._counts(), records
+        )
+
+    def _evaluation(self, tasks: Sequence[Task], trajectories: Sequence[Trajectory]) -> Evaluation:
+        success = [self.family.succeeded(task, t.answer) for task, t in zip(tasks, trajectories, strict=True)]
+        reward = float(np.mean([self.reward(t, ok) for t, ok in zip(trajectories, success, strict=True)]))
+        failed = [self.blame(t, self.modules) for t, ok in zip(trajectories, success, strict=True) if not ok]
+        metrics = _metrics(trajectories, success)
+        shaping = self.shaping * metrics["gold_log_probability"] if self.shaping else 0.0
+        return Evaluation(
+            fitness=reward + shaping,
+            success=float(np.mean(success)),
+            reward=reward,
+            blame=tuple(np.mean(failed, axis=0).tolist()) if failed else None,
+            metrics=metrics,
+        )
+
+    def _counts(self) -> dict[str, int]:
+        requests, engine = self.scheduler.counts, self.scheduler.engine.counts
+        return {
+            "requests_asked": requests.asked,
+            "requests_computed": requests.computed,
+            "tokens_prefilled": engine.tokens_prefilled,
+            "tokens_decoded": engine.tokens_decoded,
+        }
+
+
+def _metrics(trajectories: Sequence[Trajectory], success: Sequence[bool]) -> dict[str, float]:
+    """Batch means; a rate over an empty set is nan."""
+
+    def mean(values: Sequence[Any]) -> float:
+        return float(np.mean(values)) if len(values) else float("nan")
+
+    relayed = [ok for t, ok in zip(trajectories, success, strict=True) if t.checks.get("caller")]
+    targets = [value for t in trajectories for value in [mean(list(t.log_probabilities.values()))]]
+    return {
+        "tool_accuracy": mean([t.checks.get("selector", False) for t in trajectories]),
+        "call_ok": mean([t.checks.get("caller", False) for t in trajectories]),
+        "relay": mean(relayed),
+        "attempts": mean([t.attempts for t in trajectories]),
+        "gold_log_probability": mean(targets),
+    }
