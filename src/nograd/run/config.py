@@ -120,6 +120,13 @@ class RewardConfig(Section):
     shaping: NonNegative = 0.5
 
 
+class SyntheticConfig(Section):
+    """The evaluator "synthetic" (paper §5.1). regime: which of the four; it fixes the coefficients per module.
+    Of the other sections it takes the search, tasks.batch, reward.tool and reward.call."""
+
+    regime: Name = "stationary_tight"
+
+
 class ExecutionConfig(Section):
     """How the run is executed; no results depend on it, so it may change when a run is resumed.
 
@@ -144,6 +151,7 @@ class RunConfig(Section):
     subspace: SubspaceConfig = SubspaceConfig()
     search: SearchConfig = SearchConfig()
     reward: RewardConfig = RewardConfig()
+    synthetic: SyntheticConfig = SyntheticConfig()
     execution: ExecutionConfig = ExecutionConfig()
 
 

@@ -34,7 +34,13 @@ def _agent(config: RunConfig) -> Built:
     return build_agent(config)
 
 
-BUILDERS: dict[str, EvaluatorBuilder] = {"agent": _agent}
+def _synthetic(config: RunConfig) -> Built:
+    from nograd.run.build_synthetic import build_synthetic
+
+    return build_synthetic(config)
+
+
+BUILDERS: dict[str, EvaluatorBuilder] = {"agent": _agent, "synthetic": _synthetic}
 """What `RunConfig.evaluator` may name."""
 
 
