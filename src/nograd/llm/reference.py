@@ -51,18 +51,21 @@ def attend(
 
     queries: [tokens, heads, dim]; table: int64 [rows, pages]; position, row, place: int64 [tokens], a token's
     position, its row and its place among the row's tokens, of which there are at most `longest`. Returns
-    [tokens, heads, dim] in the queries' dtype.
+    [tokens, heads, dim] in the queries' dtype. Slots after a row's last position are cleared first: what
+    another sequence left there may be NaN, and no mask keeps 0 · NaN out of a sum.
     """
     tokens, heads, dim = queries.shape
     kv_heads = keys.shape[1]
     rows, pages = table.shape
-    k = keys[table].permute(0, 2, 1, 4, 3).reshape(rows, kv_heads, pages * PAGE, dim)
-    v = values[table].permute(0, 2, 1, 3, 4).reshape(rows, kv_heads, pages * PAGE, dim)
     asked = queries.new_zeros(rows, longest, heads, dim)
     asked[row, place] = queries
     limit = torch.zeros(rows, longest, dtype=torch.int64, device=queries.device)
     limit[row, place] = position
     visible = torch.arange(pages * PAGE, device=queries.device) <= limit[:, :, None]
+    unused = ~visible.any(dim=1)[:, None, :, None]
+    k = keys[table].permute(0, 2, 1, 4, 3).reshape(rows, kv_heads, pages * PAGE, dim)
+    v = values[table].permute(0, 2, 1, 3, 4).reshape(rows, kv_heads, pages * PAGE, dim)
+    k, v = k.masked_fill(unused, 0), v.masked_fill(unused, 0)
     found = functional.scaled_dot_product_attention(
         asked.transpose(1, 2),
         k.repeat_interleave(heads // kv_heads, dim=1).to(asked.dtype),
