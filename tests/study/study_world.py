@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from vector_world import MODULES, VectorWorld
+from vector_world import VectorWorld
 
 from nograd.run.config import RunConfig
 from nograd.run.evaluators import Built
@@ -86,8 +85,3 @@ class DeadlyBuilder:
 
     def __call__(self, config: RunConfig) -> Built:
         return Built(DeadlyWorld(config.seed, self.marks, self.times), facts={"world": "vector"})
-
-
-def modules() -> Sequence[str]:
-    """The vector world's."""
-    return MODULES

@@ -48,9 +48,7 @@ def assert_same_runs(sweep: Sweep, other: Sweep) -> None:
 
 
 @pytest.mark.parametrize("copied", [False, True])
-def test_a_killed_worker_s_cell_resumes_to_the_same_bytes(
-    copied: bool, undisturbed: Sweep, tmp_path: Path
-) -> None:
+def test_a_killed_worker_s_cell_resumes_to_the_same_bytes(copied: bool, undisturbed: Sweep, tmp_path: Path) -> None:
     sweep = new_sweep(tmp_path, generations=6)
     executor = make_executor("ray", ExecutorOptions(copied=copied))
     seen: list[Progress] = []

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,13 +20,20 @@ from nograd.run.config import RunConfig
 from nograd.run.evaluators import Built
 from nograd.run.lock import locked
 from nograd.study.cell_state import inspect, unfinished
+from nograd.study.contrasts import arm_rows
 from nograd.study.executors import ExecutorOptions, make_executor
+from nograd.study.ledger import score
 from nograd.study.local import LocalExecutor
+from nograd.study.plan_file import load_plan
 from nograd.study.progress import Progress
+from nograd.study.results import collect
 from nograd.study.scaling import Scaling
 from nograd.study.sweep import FAILURES, SweepInterruptedError, run_sweep
 from nograd.study.sweep_directory import SWEEP, Sweep, create_sweep, find_sweeps, open_sweep
 from nograd.study.work import Build, Event, Job, OnEvent
+from nograd.synthetic import REGIMES
+
+SCRIPT = Path(__file__).with_name("sweep_script.py")
 
 
 @pytest.fixture(autouse=True)
@@ -176,6 +188,47 @@ def test_progress_counts_rollouts_and_estimates_the_rest(tmp_path: Path) -> None
     assert (seen[-1].cells, seen[-1].failed, seen[-1].seconds_left) == ((6, 6), 0, 0.0)
     steps = [progress.seconds_left for progress in seen[1:-1]]
     assert all(left is not None and left >= 0 for left in steps)
+
+
+def is_gone(group: int, patience: float) -> bool:
+    """Whether all processes of a group end in time."""
+    deadline = time.monotonic() + patience
+    while time.monotonic() < deadline:
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@pytest.mark.parametrize("steps", [1, 5])
+def test_ctrl_c_stops_real_workers(steps: int, undisturbed: Sweep, tmp_path: Path) -> None:
+    sweep = new_sweep(tmp_path, generations=6)
+    command = [sys.executable, str(SCRIPT), str(sweep.root), "2"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        assert process.stdout is not None
+        for _ in range(steps):
+            assert process.stdout.readline() == "step\n"
+        os.killpg(process.pid, signal.SIGINT)
+        rest, errors = process.communicate(timeout=60)
+    assert "cells complete; nothing is lost, resume the sweep" in rest
+    assert errors == ""
+    assert is_gone(process.pid, patience=20), "a worker is left"
+    assert run_sweep(again(sweep), build=build).finished
+    assert_same_runs(sweep, undisturbed)
+
+
+def test_the_prestudy_runs_as_it_comes(tmp_path: Path) -> None:
+    scaling = Scaling(seeds=(1,), generations=2)
+    sweep = create_sweep(tmp_path / "sweep", load_plan("prestudy"), scaling)
+    outcome = run_sweep(sweep, make_executor("local", ExecutorOptions(workers=2)))
+    assert outcome.finished, outcome.failed
+    rows = arm_rows(collect([sweep]), sweep.file.plan)
+    assert [row.label for row in rows if row.contrast is None] == [f"{regime}.uniform" for regime in REGIMES]
+    assert {row.outcome for row in score([sweep], sweep.file)} <= {"hit", "miss"}
 
 
 def test_one_process_at_a_time(tmp_path: Path) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import signal
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import get_context
+from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 
@@ -66,7 +67,8 @@ class _Pool:
         context = get_context("spawn")
         ours, theirs = context.Pipe()
         process = context.Process(target=_work, args=(theirs, self._build), daemon=True)
-        process.start()
+        with _interrupts_held():
+            process.start()
         theirs.close()
         worker = _Worker(process, ours)
         self._workers.append(worker)
@@ -119,10 +121,20 @@ def _dismiss(worker: _Worker) -> None:
         worker.process.join()
 
 
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """A process started meanwhile never sees Ctrl-C, which is the parent's to handle; the parent sees it
+    afterwards. The resource tracker must run before, as starting it would let interrupts through."""
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _work(pipe: Connection, build: Build) -> None:
-    """Main function of a worker process. Ctrl-C is the parent's to handle; when the parent is gone, so is the
-    pipe, and the worker ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Main function of a worker process. When the parent is gone, so is the pipe, and the worker ends."""
     shared = SharedEvaluators(build)
     try:
         while True:
