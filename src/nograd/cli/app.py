@@ -1,0 +1,84 @@
+"""All commands by name. To add one: import its file, add its row.
+
+A command's file imports typer at its top and everything heavy inside its functions, so that `nograd --help`
+answers at once.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+from nograd import __version__
+from nograd.cli import arms, ask, demo, fetch, models, paper_check, run, show, tasks
+from nograd.cli.main import StoppedError
+
+COMMANDS: dict[str, Callable[..., None]] = {
+    "demo": demo.demo,
+    "run": run.run,
+    "show": show.show,
+    "ask": ask.ask,
+    "models": models.models,
+    "tasks": tasks.tasks,
+    "arms": arms.arms,
+    "fetch": fetch.fetch,
+    "paper-check": paper_check.paper_check,
+}
+
+
+def build() -> typer.Typer:
+    """The application with all commands, in the order of COMMANDS."""
+    app = typer.Typer(
+        add_completion=False,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    )
+    app.callback()(nograd)
+    for name, command in COMMANDS.items():
+        app.command(name)(_stoppable(command))
+    return app
+
+
+def nograd(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of an error; works after any command.")
+    ] = False,
+) -> None:
+    """Improve frozen LLM agents with forward passes only.
+
+    nograd tunes a few dozen coefficients per stage of an agent by evolution strategies on a verifiable
+    reward. The model's weights are never changed and no gradient is ever computed.
+
+    \b
+    Start here:
+      nograd demo                     tune the embedded model's agent; before and after, and a picture
+      nograd run --seed 2             one run of your own settings; 'nograd run --help' lists them
+      nograd show RUN                 what a run learned
+      nograd ask RUN "What is 3 + 4?" the untouched and the tuned agent, stage by stage
+
+    Models and data are kept in the user's cache folder, or in the one that NOGRAD_CACHE names. Exit status:
+    0 done, 1 a check found a disagreement, 2 a mistake (explained in one sentence), 130 stopped by Ctrl-C.
+    """
+    del debug
+    if version:
+        typer.echo(f"nograd {__version__}")
+        raise typer.Exit
+
+
+def _stoppable(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with Ctrl-C as an exception of our own, which every version of typer lets through."""
+
+    @functools.wraps(command)
+    def stoppable(*arguments: Any, **options: Any) -> None:
+        try:
+            command(*arguments, **options)
+        except KeyboardInterrupt as stop:
+            raise StoppedError(str(stop) or "stopped") from None
+
+    return stoppable

@@ -1,0 +1,177 @@
+"""`nograd run`: tune with one configuration and keep everything in a run directory."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from nograd.run.config import RunConfig
+    from nograd.run.summary import RunSummary
+
+RUNS = Path("runs")
+
+
+def run(
+    config: Annotated[
+        Path | None, typer.Argument(metavar="CONFIG.toml", help="Settings; flags go over it.")
+    ] = None,
+    arm: Annotated[str | None, typer.Option(help="How the budget is split; see 'nograd arms'.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of everything random.")] = None,
+    generations: Annotated[int | None, typer.Option(help="Steps of the search.")] = None,
+    pairs: Annotated[int | None, typer.Option(help="Mirrored pairs per generation: the budget.")] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(help="A name of 'nograd models', a Hugging Face id, a folder or a .gguf file."),
+    ] = None,
+    dtype: Annotated[str | None, typer.Option(help="auto, float32, bfloat16 or float16.")] = None,
+    device: Annotated[str | None, typer.Option(help="auto, cpu or cuda.")] = None,
+    tasks: Annotated[str | None, typer.Option(help="A task family; see 'nograd tasks'.")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Any other setting; may be given several times."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="The run directory (default: a new one in runs/).")
+    ] = None,
+    resume: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Go on with the run in this directory.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the settings and what the run would cost; run nothing.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print a last line of strict JSON.")] = False,
+) -> None:
+    """Tune the agent with one configuration.
+
+    Settings come from the defaults, then from CONFIG.toml, then from the flags. The run directory holds the
+    settings, the surroundings, a line per generation and the coefficients after every generation. A run that
+    was stopped, or killed, goes on with --resume to the same bytes as one that was left alone.
+
+    \b
+    Examples:
+      nograd run --generations 15 --seed 2
+      nograd run --arm hard_noisy:q=0.5,floor=1 --out runs/floored
+      nograd run --set search.sigma=0.2 --set tasks.batch=8 --dry-run
+      nograd run experiment.toml --model Qwen/Qwen2.5-0.5B-Instruct --device cuda
+      nograd run --resume runs/floored
+
+    \b
+    The keys of --json: zero_theta_success, last5_success, auc, requests_asked, requests_computed, tokens,
+    seconds, peak_memory_bytes, run_dir.
+    """
+    from nograd.cli.checks import check_names
+
+    flags = {
+        "search.arm": arm,
+        "seed": seed,
+        "search.generations": generations,
+        "search.pairs": pairs,
+        "model.spec": model,
+        "model.dtype": dtype,
+        "execution.device": device,
+        "tasks.family": tasks,
+    }
+    overrides = [f"{key}={value}" for key, value in flags.items() if value is not None] + (settings or [])
+    chosen = _configuration(config, overrides, resume, out)
+    check_names(chosen)
+    directory = resume or out or _free_directory(RUNS / _name(chosen, config))
+    if dry_run:
+        _print_plan(chosen, directory)
+        return
+    summary = execute(chosen, directory, resume=resume is not None)
+    print_summary(summary, as_json=json)
+
+
+def execute(config: RunConfig, directory: Path, *, resume: bool) -> RunSummary:
+    """Run with live progress; Ctrl-C says how to go on."""
+    from nograd.cli.progress import generation_progress, loading_note
+    from nograd.run import layout
+    from nograd.run.evaluators import Built, build_evaluator
+    from nograd.run.start import run_config
+
+    def build(config: RunConfig) -> Built:
+        loading_note(config.model.spec)
+        return build_evaluator(config)
+
+    try:
+        with generation_progress(config.search.generations, config.execution.progress) as on_generation:
+            return run_config(config, directory, resume=resume, on_generation=on_generation, build=build)
+    except KeyboardInterrupt:
+        if not layout.holds_run(directory):
+            raise KeyboardInterrupt("stopped before the run began") from None
+        again = f"nograd run --resume {shlex.quote(str(directory))}"
+        raise KeyboardInterrupt(f"stopped; nothing is lost, go on with: {again}") from None
+
+
+def print_summary(summary: RunSummary, *, as_json: bool) -> None:
+    """The run's numbers for a person; then, if asked for, the line of JSON."""
+    from nograd.cli.output import SUMMARY_KEYS, console, duration, print_json
+
+    computed = f"{summary.requests_computed:,} of {summary.requests_asked:,} requests computed"
+    console().print(
+        f"success {summary.zero_theta_success:.2f} untouched, {summary.last5_success:.2f} over the last five "
+        f"generations (AUC {summary.auc:.3f})\n{computed}, {summary.tokens:,} tokens, "
+        f"{duration(summary.seconds)}, {summary.peak_memory_bytes / 1e9:.2f} GB at most\n"
+        f"run directory: {summary.run_dir}",
+        soft_wrap=True,
+    )
+    if as_json:
+        print_json({key: getattr(summary, key) for key in SUMMARY_KEYS})
+
+
+def _configuration(
+    path: Path | None, overrides: list[str], resume: Path | None, out: Path | None
+) -> RunConfig:
+    """The run's own configuration is the base of a resumed one."""
+    from nograd.errors import ConfigError
+    from nograd.run import layout
+    from nograd.run.config_source import load_config
+    from nograd.run.resume import read_environment
+
+    if resume is None:
+        return load_config(path, overrides)
+    if out is not None:
+        raise ConfigError(f"--out {out} and --resume {resume} both name the run directory; give one of them")
+    read_environment(resume)
+    return load_config(path or resume / layout.CONFIG, overrides)
+
+
+def _name(config: RunConfig, path: Path | None) -> str:
+    """Name of a new run's directory: that of the file, else what was chosen."""
+    if path is not None:
+        return f"{path.stem}-seed{config.seed}"
+    arm = "".join(char if char.isalnum() or char in "_." else "-" for char in config.search.arm)
+    return f"{config.tasks.family}-{arm}-seed{config.seed}"
+
+
+def _free_directory(wanted: Path) -> Path:
+    """The path, with a number behind it if there is something already."""
+    numbered = (wanted.with_name(f"{wanted.name}-{number}") for number in range(2, 10_000))
+    return wanted if not wanted.exists() else next(path for path in numbered if not path.exists())
+
+
+def _print_plan(config: RunConfig, directory: Path) -> None:
+    from nograd.cli.cost import estimate
+    from nograd.cli.output import console, duration
+    from nograd.run.config_source import to_toml
+
+    cost = estimate(config, RUNS)
+    fewest, most = cost.requests
+    time = (
+        f"about {duration(cost.seconds)} at the speed of the newest run like it in {RUNS}/"
+        if cost.seconds is not None
+        else f"not known: no run with this model and these tasks in {RUNS}/ to judge from"
+    )
+    out = console()
+    out.print(to_toml(config), soft_wrap=True)
+    out.print(
+        f"# run directory: {directory}\n"
+        f"# rollouts: {cost.rollouts_per_generation:,} per generation, {cost.rollouts:,} in all\n"
+        f"# requests asked: {fewest:,} to {most:,}; each distinct one is computed once\n"
+        f"# time: {time}",
+        soft_wrap=True,
+    )
