@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import product
 from time import process_time
 
@@ -51,6 +52,14 @@ def test_the_predicted_structure(study: tuple[list[Row], float]) -> None:
         "random is the worst arm in every tight regime": True,
         "hard and random are within ±0.02 of uniform in the wide regimes": False,
     }
+
+
+def test_a_statement_whose_arms_were_not_run_is_left_out(study: tuple[list[Row], float]) -> None:
+    without_random = [row for row in study[0] if row.arm != "random"]
+    assert [statement.text.split()[0] for statement in structure(without_random)] == ["oracle", "soft"]
+    other = {"hard": "random", "random": "hard"}
+    swapped = [replace(row, arm=other.get(row.arm, row.arm)) for row in study[0]]
+    assert not next(s.holds for s in structure(swapped) if s.text.startswith("random is the worst"))
 
 
 def test_contrasts_are_paired_with_uniform_of_the_same_regime(study: tuple[list[Row], float]) -> None:

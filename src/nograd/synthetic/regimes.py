@@ -14,8 +14,8 @@ BOTTLENECKS = ("synthesizer", "selector", "caller")
 (paper §3, "Credit and routing"), so no credit could follow it."""
 
 STRETCH = 30
-"""Generations until a moving bottleneck moves on: four stretches in the paper's 120 generations. Chosen
-before the calibration (the paper does not say it)."""
+"""Generations until a moving bottleneck moves on: four stretches in the paper's 120 generations. Fixed,
+not calibrated: the paper does not say it."""
 
 
 @dataclass(frozen=True)
