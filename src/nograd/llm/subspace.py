@@ -84,14 +84,15 @@ class Subspace:
     def delta(self, theta: NDArray[np.float32], module: int, layer: int, target: str) -> torch.Tensor:
         """ΔW = c · U diag(θ s) Vᵀ of one module on one target, float32 [out, in]. theta: [size]."""
         own = self.directions[layer][target].of(self.columns[module])
-        active = self.theta_of_layer(torch.from_numpy(np.asarray(theta, dtype=np.float32)), layer)
+        active = self.theta_of_layer(torch.from_numpy(np.array(theta, dtype=np.float32)), layer)
         return (own.u * (self.spec.strength * own.s * active)) @ own.v.T
 
 
 def build_subspace(
     architecture: Architecture, weights: Weights, spec: SubspaceSpec, fingerprint: str, cache: Path | None
 ) -> Subspace:
-    """The subspace of a model. `cache` is a folder for decompositions, keyed by the weights' fingerprint.
+    """The subspace of a model. `cache` is a folder for decompositions, keyed by the weights' fingerprint and
+    the dtype that they were loaded in (rounding moves the directions a little).
 
     Raises ConfigError where a target's rank is too small for modules · dim."""
     _check_rank(architecture, spec)
@@ -157,7 +158,9 @@ def _decomposed(
 def _load_or_compute(
     weights: Weights, count: int, fingerprint: str, cache: Path | None
 ) -> dict[str, torch.Tensor]:
-    path = cache / f"svd-{fingerprint[:16]}-{count}.safetensors" if cache is not None else None
+    dtype = str(weights.embedding.dtype).removeprefix("torch.")
+    name = f"svd-{fingerprint[:16]}-{dtype}-{count}.safetensors"
+    path = cache / name if cache is not None else None
     if path is not None and path.exists():
         return load_file(path)
     computed: dict[str, torch.Tensor] = {}

@@ -1,0 +1,1 @@
+"""Puts this folder on the path: worlds that several test packages use lie here."""
