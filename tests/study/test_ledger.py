@@ -222,6 +222,17 @@ def test_a_bound_moved_after_the_start_is_seen(tmp_path: Path) -> None:
     assert rows["wide"].standing == "preregistered"
 
 
+def test_a_prediction_counts_from_its_last_change(tmp_path: Path) -> None:
+    plans = tmp_path / "plans"
+    file = committed(plans, PREDICTIONS)
+    sweep = create_sweep(tmp_path / "sweep", file)
+    committed(plans, PREDICTIONS.replace("low = 1.5", "low = 0.5"), at=YESTERDAY + timedelta(hours=1))
+    back = committed(plans, PREDICTIONS, at=TOMORROW)
+    rows = by_id(score([sweep], back))
+    assert rows["impossible"].standing == "descriptive"
+    assert rows["wide"].standing == "preregistered"
+
+
 def test_an_extension_decided_after_the_data_is_descriptive(tmp_path: Path) -> None:
     base = swept(tmp_path / "base", committed(tmp_path / "plans", ""))
     text = (tmp_path / "plans/test.toml").read_text(encoding="utf-8")

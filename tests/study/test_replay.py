@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from study_world import build, new_sweep
 from vector_world import VectorWorld
 
@@ -13,6 +14,7 @@ from nograd.errors import ConfigError, RunError
 from nograd.run.config import RunConfig
 from nograd.run.evaluators import Built
 from nograd.run.load import load_run
+from nograd.search.evaluation import Evaluation, GenerationResult
 from nograd.study.cell_state import inspect
 from nograd.study.executors import ExecutorOptions, make_executor
 from nograd.study.ledger import score
@@ -42,6 +44,20 @@ criteria = [{ metric = "final_gain", of = "uniform", low = -1.0, high = 1.0 }]
 """
 
 
+def share(theta: NDArray[np.float32]) -> float:
+    """A number in (0, 1) that tells one θ from another."""
+    return float(1 / (1 + np.exp(-theta.astype(np.float64).sum())))
+
+
+class ThetaWorld(VectorWorld):
+    """Succeeds with the share of its center."""
+
+    def evaluate(self, generation: int, thetas: NDArray[np.float32]) -> GenerationResult:
+        assert generation == 0
+        center = Evaluation(fitness=0.0, success=share(thetas[0]), reward=0.0)
+        return GenerationResult((center,))
+
+
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Sweep:
     sweep = new_sweep(tmp_path_factory.mktemp("source"))
@@ -60,7 +76,7 @@ def test_a_replay_evaluates_the_last_coefficients(source: Sweep, tmp_path: Path)
 
     def noting(config: RunConfig) -> Built:
         asked.append(config)
-        return build(config)
+        return Built(ThetaWorld(config.seed), facts={"world": "theta"})
 
     sweep = create_sweep(tmp_path / "sweep", replay_plan(tmp_path), source=source.root)
     assert run_sweep(sweep, build=noting).finished
@@ -68,9 +84,8 @@ def test_a_replay_evaluates_the_last_coefficients(source: Sweep, tmp_path: Path)
     assert {config.evaluator for config in asked} == {"vector"}, "the rest is the trained run's"
     measured = collect([sweep]).measured["hard"][2]
     theta = load_run(source.root / "hard/seed-0002").theta
-    world = VectorWorld(2)
-    expected = [world.evaluate(0, theta[[g]]).evaluations[0].success for g in (0, 3, 4)]
-    np.testing.assert_array_equal(measured.success, expected)
+    assert len({share(one) for one in theta}) == 5, "every generation moved"
+    np.testing.assert_array_equal(measured.success, [share(theta[g]) for g in (0, 3, 4)])
     assert len(frame([sweep])) == 2 * 2 * 3
     (row,) = score([sweep], sweep.file)
     assert row.outcome == "hit"

@@ -130,7 +130,9 @@ def test_a_failing_cell_is_written_down_and_stops_no_other(tmp_path: Path) -> No
             raise ZeroDivisionError("by zero")
         return build(config)
 
-    outcome = run_sweep(sweep, build=failing)
+    seen: list[Progress] = []
+    outcome = run_sweep(sweep, build=failing, on_progress=seen.append)
+    assert (seen[-1].cells, seen[-1].failed, seen[-1].seconds_left) == ((4, 6), 2, 0.0)
     assert set(outcome.failed.values()) == {"ZeroDivisionError: by zero"}
     assert len(outcome.complete) == 4
     written = (sweep.root / FAILURES).read_text(encoding="utf-8")
@@ -263,6 +265,15 @@ def test_a_damaged_sweep_record_is_an_error(tmp_path: Path) -> None:
     sweep = new_sweep(tmp_path)
     (sweep.root / SWEEP).write_bytes(b"{")
     with pytest.raises(RunError, match="cannot be read"):
+        open_sweep(sweep.root)
+
+
+def test_a_plan_that_now_reads_otherwise_is_an_error(tmp_path: Path) -> None:
+    sweep = new_sweep(tmp_path)
+    record = sweep.root / SWEEP
+    digest = sweep.record["cells"]["hard/seed-0001"].encode()
+    record.write_bytes(record.read_bytes().replace(digest, b"0" * 64))
+    with pytest.raises(RunError, match=r"reads the plan of .* as other runs than the version that started it"):
         open_sweep(sweep.root)
 
 
