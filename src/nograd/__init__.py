@@ -1,3 +1,61 @@
-"""nograd: improve frozen LLM agents with forward passes only."""
+"""nograd: improve frozen LLM agents with forward passes only.
+
+The names in __all__ are imported when they are first used, so that `import nograd` is cheap.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from nograd.agent.scheduler import Llm, Reply
+    from nograd.agent.trajectory import Step, Trajectory
+    from nograd.errors import NogradError
+    from nograd.llm.chat import Message
+    from nograd.run.config import RunConfig
+    from nograd.run.config_source import load_config
+    from nograd.run.load import load, load_run
+    from nograd.run.start import run_config
+    from nograd.run.tune import tune
+    from nograd.tasks.family import Task
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "Llm": "nograd.agent.scheduler",
+    "Message": "nograd.llm.chat",
+    "NogradError": "nograd.errors",
+    "Reply": "nograd.agent.scheduler",
+    "RunConfig": "nograd.run.config",
+    "Step": "nograd.agent.trajectory",
+    "Task": "nograd.tasks.family",
+    "Trajectory": "nograd.agent.trajectory",
+    "load": "nograd.run.load",
+    "load_config": "nograd.run.config_source",
+    "load_run": "nograd.run.load",
+    "run_config": "nograd.run.start",
+    "tune": "nograd.run.tune",
+}
+
+__all__ = [
+    "Llm",
+    "Message",
+    "NogradError",
+    "Reply",
+    "RunConfig",
+    "Step",
+    "Task",
+    "Trajectory",
+    "load",
+    "load_config",
+    "load_run",
+    "run_config",
+    "tune",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'nograd' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

@@ -55,16 +55,6 @@ def share(value: float) -> str:
     return "–" if value != value else f"{value:.2f}"
 
 
-def duration(seconds: float) -> str:
-    """Seconds as a person says them: "40 s", "3 min 20 s", "2 h 5 min"."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes < 60:
-        return f"{minutes} min {rest} s"
-    return f"{minutes // 60} h {minutes % 60} min"
-
-
 def print_json(values: Mapping[str, Any]) -> None:
     """One line of strict JSON on stdout."""
     from nograd.run.strict_json import dumps

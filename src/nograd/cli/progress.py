@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,10 +15,10 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-from nograd.cli.output import console, duration, note
+from nograd.cli.output import console, note
 from nograd.run.generation import GenerationRecord
+from nograd.run.progress import Lines, Pace
 
-RECENT = 5
 OnGeneration = Callable[[GenerationRecord], None]
 
 
@@ -28,7 +27,7 @@ def generation_progress(total: int, shown: bool = True) -> Iterator[OnGeneration
     """A function to be told of each finished generation, for as long as the context lasts.
 
     total: generations that the run is to have."""
-    progress = _News(total)
+    pace = Pace(total)
     if not shown:
         yield lambda _record: None
     elif console(stderr=True).is_terminal:
@@ -36,11 +35,11 @@ def generation_progress(total: int, shown: bool = True) -> Iterator[OnGeneration
             task = bar.add_task("generation", total=total, news="working on the first one")
 
             def advance(record: GenerationRecord) -> None:
-                bar.update(task, completed=record.generation + 1, news=progress.after(record))
+                bar.update(task, completed=record.generation + 1, news=pace.after(record))
 
             yield advance
     else:
-        yield lambda record: note(f"generation {record.generation + 1}/{total}: {progress.after(record)}")
+        yield Lines(total)
 
 
 def loading_note(model: str) -> None:
@@ -60,20 +59,6 @@ def _first_start() -> bool:
 
     kernels = Path(nograd.__file__).parent / "llm" / "__pycache__"
     return not any(kernels.glob("kernels.*.nbi")) or not (cache_dir() / "models").is_dir()
-
-
-class _News:
-    """What is said after a generation: success, and the time left at the speed of the latest ones."""
-
-    def __init__(self, total: int) -> None:
-        self.total = total
-        self.seconds: deque[float] = deque(maxlen=RECENT)
-
-    def after(self, record: GenerationRecord) -> str:
-        self.seconds.append(record.seconds["generation"])
-        left = (self.total - record.generation - 1) * sum(self.seconds) / len(self.seconds)
-        rest = f"about {duration(left)} left" if left else "done"
-        return f"success {record.success:.2f}, {self.seconds[-1]:.1f} s, {rest}"
 
 
 def _bar() -> Progress:

@@ -109,7 +109,8 @@ def execute(config: RunConfig, directory: Path, *, resume: bool) -> RunSummary:
 
 def print_summary(summary: RunSummary, *, as_json: bool) -> None:
     """The run's numbers for a person; then, if asked for, the line of JSON."""
-    from nograd.cli.output import SUMMARY_KEYS, console, duration, print_json
+    from nograd.cli.output import SUMMARY_KEYS, console, print_json
+    from nograd.run.progress import duration
 
     computed = f"{summary.requests_computed:,} of {summary.requests_asked:,} requests computed"
     console().print(
@@ -156,8 +157,9 @@ def _free_directory(wanted: Path) -> Path:
 
 def _print_plan(config: RunConfig, directory: Path) -> None:
     from nograd.cli.cost import estimate
-    from nograd.cli.output import console, duration
+    from nograd.cli.output import console
     from nograd.run.config_source import to_toml
+    from nograd.run.progress import duration
 
     cost = estimate(config, RUNS)
     fewest, most = cost.requests

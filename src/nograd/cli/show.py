@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -67,7 +68,8 @@ def _print_list(runs: list[RunRecord]) -> None:
 
 
 def _print_run(run: RunRecord) -> None:
-    from nograd.cli.output import console, duration
+    from nograd.cli.output import console
+    from nograd.run.progress import duration
     from nograd.run.summary import summarise
 
     out = console()
@@ -96,15 +98,10 @@ def _print_run(run: RunRecord) -> None:
 
 def _print_rates(run: RunRecord) -> None:
     """Success and the evaluator's own rates: first generation, last five, whole run."""
-    import numpy as np
-
     from nograd.cli.output import print_table, share
+    from nograd.report.curves import metric_curves
 
-    curves = {"success": [g.success for g in run.generations]}
-    for name in run.generations[0].metrics:
-        values = [g.metrics[name] for g in run.generations]
-        if np.isfinite(values).any():
-            curves[name] = values
+    curves = {"success": run.array("success"), **metric_curves(run)}
     rows = [
         (name, share(values[0]), share(_mean(values[-5:])), share(_mean(values)))
         for name, values in curves.items()
@@ -112,9 +109,9 @@ def _print_rates(run: RunRecord) -> None:
     print_table(("mean of the batch", "untouched", "last five", "whole run"), rows)
 
 
-def _mean(values: list[float]) -> float:
+def _mean(values: Iterable[float]) -> float:
     """Mean of the values that are there; nan if none is."""
-    there = [value for value in values if value == value]
+    there = [float(value) for value in values if value == value]
     return sum(there) / len(there) if there else float("nan")
 
 

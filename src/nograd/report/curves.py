@@ -22,6 +22,10 @@ STAGE_RATES = {
     "call_ok": ("caller: call ok", GREEN, "s"),
     "relay": ("synthesizer: right answer\nafter a good call", PURPLE, "^"),
 }
+"""Metric -> label, colour and marker."""
+
+FOUR_STAGE_ONLY = frozenset(STAGE_RATES)
+"""Metrics that mean nothing for an agent without a selector and a caller."""
 
 
 def draw_learning_curve(run: RunRecord, path: Path, untouched: float | None = None) -> Path:
@@ -61,6 +65,14 @@ def running_mean(values: NDArray[np.float64], window: int = WINDOW) -> NDArray[n
     return means
 
 
+def metric_curves(run: RunRecord) -> dict[str, NDArray[np.float64]]:
+    """Metric -> value per generation, of the metrics that mean something for the run's agent."""
+    first = run.generations[0].metrics if run.generations else {}
+    named = [n for n in first if n not in FOUR_STAGE_ONLY or {"selector", "caller"} <= set(run.modules)]
+    curves = {name: np.array([record.metrics[name] for record in run.generations]) for name in named}
+    return {name: values for name, values in curves.items() if np.isfinite(values).any()}
+
+
 def _success(axes: Axes, success: NDArray[np.float64], untouched: float) -> None:
     generations = np.arange(len(success))
     axes.axhline(untouched, color=GREY, linestyle="--", linewidth=1.5)
@@ -83,9 +95,10 @@ def _success(axes: Axes, success: NDArray[np.float64], untouched: float) -> None
 
 
 def _stages(axes: Axes, run: RunRecord) -> None:
+    curves = metric_curves(run)
     for name, (label, color, marker) in STAGE_RATES.items():
-        values = np.array([record.metrics.get(name, np.nan) for record in run.generations])
-        if np.isfinite(values).any():
+        if name in curves:
+            values = curves[name]
             axes.plot(
                 np.arange(len(values)),
                 running_mean(values),

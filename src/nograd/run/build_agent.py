@@ -45,7 +45,11 @@ def build_agent(config: RunConfig) -> Built:
         device=config.execution.device,
     )
     subspace = build_subspace(
-        model.architecture, model.weights, _spec(config), model.fingerprint, cache_dir() / "subspaces"
+        model.architecture,
+        model.weights,
+        subspace_spec(config, len(STAGES)),
+        model.fingerprint,
+        cache_dir() / "subspaces",
     )
     scheduler = Scheduler(build_engine(model, subspace, config.execution.token_budget), model.chat, STAGES)
     evaluator = AgentEvaluator(
@@ -63,12 +67,12 @@ def build_agent(config: RunConfig) -> Built:
         "revision": model.revision,
         "fingerprint": model.fingerprint,
         "dtype": str(model.dtype).removeprefix("torch."),
-        "tasks": _tasks_hash(family),
+        "tasks": tasks_hash(family),
     }
     return Built(evaluator, facts, {"device": model.device.type, "threads": torch.get_num_threads()})
 
 
-def _tasks_hash(family: TaskFamily) -> str:
+def tasks_hash(family: TaskFamily) -> str:
     """sha256 (hex) of the questions and gold targets, in order."""
     lines = [
         json.dumps(
@@ -103,10 +107,11 @@ def four_stage(config: RunConfig, family: TaskFamily) -> FourStageAgent:
     )
 
 
-def _spec(config: RunConfig) -> SubspaceSpec:
+def subspace_spec(config: RunConfig, modules: int) -> SubspaceSpec:
+    """The subspace that the configuration asks for, of an agent with so many stages."""
     subspace = config.subspace
     return SubspaceSpec(
-        modules=len(STAGES),
+        modules=modules,
         dim=subspace.dim,
         kind=subspace.basis,
         binding=subspace.binding,

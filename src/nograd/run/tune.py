@@ -1,0 +1,215 @@
+"""Tune an agent of your own: any stages, any async code, tasks whose answers can be checked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from nograd.agent.evaluator import Agent, AgentEvaluator, BlameFunction, RewardFunction
+from nograd.agent.scheduler import Llm, Rollout, Scheduler
+from nograd.agent.trajectory import Trajectory, blame
+from nograd.assets import cache_dir
+from nograd.errors import ConfigError
+from nograd.llm.loading import load_model
+from nograd.llm.subspace import build_subspace
+from nograd.run.build_agent import build_engine, set_threads, subspace_spec, tasks_hash
+from nograd.run.config import RunConfig
+from nograd.run.config_source import load_config
+from nograd.run.load import load_run
+from nograd.run.loop import OnGeneration, run
+from nograd.run.own_tasks import Check, OwnTasks, free_task, own_tasks, source_hash
+from nograd.run.progress import Lines
+from nograd.run.start import check_directory
+from nograd.run.summary import RunSummary
+from nograd.tasks.family import Task
+from nograd.tasks.normalise import same_answer
+
+OwnAgent = Callable[[Task, Llm], Awaitable[Trajectory | str]]
+CHECK_REWARD = 0.15
+ATTEMPT_COST = 0.03
+
+
+class Answers(NamedTuple):
+    """What the untouched and the tuned agent did with the same question."""
+
+    untouched: Trajectory
+    tuned: Trajectory
+
+
+@dataclass(frozen=True, eq=False)
+class TuneResult:
+    """theta: float32 [stages, size], the tuned coefficients. summary: the run's numbers."""
+
+    theta: NDArray[np.float32]
+    summary: RunSummary
+    run_dir: Path
+    evaluator: AgentEvaluator = field(repr=False)
+
+    def ask(self, question: str) -> Answers:
+        """Both agents' trajectories for a free question (a task whose answer is empty)."""
+        task = free_task(question)
+        self.evaluator.scheduler.forget()
+        thetas = (np.zeros_like(self.theta), self.theta)
+        rollouts = [Rollout(partial(self.evaluator.agent, task), theta) for theta in thetas]
+        return Answers(*self.evaluator.scheduler.run(rollouts))
+
+
+def own_reward(trajectory: Trajectory, success: bool) -> float:
+    """1[success] + 0.15 per passed check − 0.03 per further attempt: DESIGN §4 for any stages."""
+    passed = sum(trajectory.checks.values())
+    return float(success) + CHECK_REWARD * passed - ATTEMPT_COST * (trajectory.attempts - 1)
+
+
+def tune(
+    agent: OwnAgent,
+    tasks: Sequence[Task | Mapping[str, Any]],
+    stages: Sequence[str],
+    *,
+    out: Path | str,
+    model: str = "smollm2-135m",
+    seed: int = 1,
+    generations: int = 45,
+    pairs: int = 4,
+    batch: int | None = None,
+    shaping: float = 0.0,
+    check: Check = same_answer,
+    reward: RewardFunction = own_reward,
+    blame: BlameFunction = blame,
+    settings: Sequence[str] = (),
+    resume: bool = False,
+    progress: bool | OnGeneration = True,
+) -> TuneResult:
+    """Tune your own agent on your own tasks and keep the run in the directory `out`.
+
+    agent: async function of a task and a handle to the model; every `llm.complete(stage, …)` runs under that
+    stage's coefficients. Returns the final answer, or a `Trajectory` with steps to read, checks by stage (which
+    stage to blame) and gold log-probabilities. It must depend on nothing but its arguments.
+    tasks: `Task` objects, or mappings with a question and an answer. stages: names, in the order of the work.
+    batch: tasks per generation (default: 16, or all if there are fewer). check(gold, answer): whether an answer
+    is right. shaping: weight w of the mean gold log-probability in the fitness; above 0, the agent must return
+    log-probabilities. settings: any other setting as for `nograd run --set`, e.g. "search.arm=soft".
+    resume: go on with the run in `out`, if there is one. progress: True prints a line per generation; a function
+    is called with each `GenerationRecord` instead.
+    Raises NogradError with what to change; what the agent raises passes through."""
+    _check_call(stages)
+    family = own_tasks(tasks, check)
+    config = load_config(
+        None,
+        [
+            f"seed={seed}",
+            "evaluator=own",
+            f"model.spec={model}",
+            "tasks.family=own",
+            f"tasks.batch={batch or min(16, len(family.tasks))}",
+            f"search.generations={generations}",
+            f"search.pairs={pairs}",
+            f"reward.shaping={float(shaping)}",
+            *settings,
+        ],
+    )
+    check_directory(Path(out), config, resume)
+    evaluator, facts = _evaluator(config, agent, family, stages, reward, blame)
+    machine = {
+        "device": evaluator.scheduler.engine.transformer.device.type,
+        "threads": torch.get_num_threads(),
+    }
+    summary = run(
+        config,
+        evaluator,
+        out,
+        facts=facts,
+        machine=machine,
+        resume=resume,
+        on_generation=_listener(progress, generations),
+    )
+    return TuneResult(load_run(out).theta[-1], summary, Path(out), evaluator)
+
+
+def _check_call(stages: Sequence[str]) -> None:
+    if isinstance(stages, str) or not stages or len(set(stages)) != len(stages):
+        raise ConfigError(f"stages must be one or more distinct names in a list, got {stages!r}")
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise ConfigError(
+        "nograd.tune runs its own event loop, and one is running here already (a notebook?); "
+        "call it as `await asyncio.to_thread(nograd.tune, …)`, or from a plain script"
+    )
+
+
+def _listener(progress: bool | OnGeneration, generations: int) -> OnGeneration | None:
+    if progress is True:
+        return Lines(generations)
+    return progress or None
+
+
+def _evaluator(
+    config: RunConfig,
+    agent: OwnAgent,
+    family: OwnTasks,
+    stages: Sequence[str],
+    reward: RewardFunction,
+    blame: BlameFunction,
+) -> tuple[AgentEvaluator, dict[str, Any]]:
+    """The evaluator, and what its results depend on beyond the configuration."""
+    set_threads(config.execution.threads)
+    code = {"agent": agent, "check": family.check, "reward": reward, "blame": blame}
+    sources = {name: source_hash(function) for name, function in code.items()}
+    loaded = load_model(
+        config.model.spec,
+        revision=config.model.revision,
+        dtype=config.model.dtype,
+        device=config.execution.device,
+    )
+    spec = subspace_spec(config, len(stages))
+    subspace = build_subspace(
+        loaded.architecture, loaded.weights, spec, loaded.fingerprint, cache_dir() / "subspaces"
+    )
+    engine = build_engine(loaded, subspace, config.execution.token_budget)
+    evaluator = AgentEvaluator(
+        _checked(agent, config.reward.shaping),
+        family,
+        Scheduler(engine, loaded.chat, stages),
+        subspace.size,
+        seed=config.seed,
+        batch_size=config.tasks.batch,
+        shaping=config.reward.shaping,
+        reward=reward,
+        blame_function=blame,
+    )
+    facts = {
+        "model": loaded.name,
+        "revision": loaded.revision,
+        "fingerprint": loaded.fingerprint,
+        "dtype": str(loaded.dtype).removeprefix("torch."),
+        "tasks": tasks_hash(family),
+        **sources,
+    }
+    return evaluator, facts
+
+
+def _checked(agent: OwnAgent, shaping: float) -> Agent:
+    """The agent, an answer given as text made a trajectory, and anything else refused."""
+
+    async def checked(task: Task, llm: Llm) -> Trajectory:
+        outcome = await agent(task, llm)
+        trajectory = Trajectory(outcome) if isinstance(outcome, str) else outcome
+        if not isinstance(trajectory, Trajectory):
+            raise ConfigError(f"the agent returned {outcome!r}; it must return a text or a nograd.Trajectory")
+        if shaping and not trajectory.log_probabilities:
+            raise ConfigError(
+                f"shaping = {shaping} weighs gold log-probabilities, but the agent returned none; return a "
+                f"Trajectory with what `await llm.score(stage, messages, gold)` gave, or set shaping=0"
+            )
+        return trajectory
+
+    return checked
