@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +57,21 @@ class Batch:
     item_row: Ints
     wanted: Ints
     segments: tuple[Segment, ...]
+
+    def padded_to(self, rows: int) -> Batch:
+        """With idle tokens appended up to `rows`: they write nothing, and nothing attends for them."""
+        missing = rows - len(self.tokens)
+        if missing <= 0:
+            return self
+        module, first, _ = self.segments[-1]
+        return replace(
+            self,
+            tokens=np.pad(self.tokens, (0, missing)),
+            positions=np.pad(self.positions, (0, missing)),
+            theta_row=np.pad(self.theta_row, (0, missing)),
+            write_start=np.pad(self.write_start, (0, missing), mode="edge"),
+            segments=(*self.segments[:-1], (module, first, rows)),
+        )
 
 
 def lay_out(runs: Sequence[Run], item_tokens: int) -> Batch:

@@ -159,7 +159,7 @@ def _refusal(request: Request, limit: int) -> Result | None:
         return Completion((), "too_long") if len(request.prompt) + request.max_tokens > limit else None
     if len(request.path) > limit:
         return Score(np.empty(0), too_long=True)
-    return Score(np.empty(0)) if len(request.path) < len(request.prompt) else None
+    return Score(np.empty(0)) if isinstance(request, ScoreRequest) and not request.target else None
 
 
 def _pages_needed(requests: Sequence[Request]) -> list[int]:

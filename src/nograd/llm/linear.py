@@ -66,13 +66,13 @@ class Linear:
 
     def _fused(self, x: torch.Tensor, post: str, algorithm: str) -> torch.Tensor:
         rows = x.shape[0]
-        y = torch.ops.mkldnn._linear_pointwise(_enough(x), self.weight, self.bias, post, [], algorithm)
+        y = torch.ops.mkldnn._linear_pointwise(enough_rows(x), self.weight, self.bias, post, [], algorithm)
         return cast(torch.Tensor, y if rows >= MIN_ROWS else y[:rows])
 
     def _binary(self, x: torch.Tensor, other: torch.Tensor, post: str) -> torch.Tensor:
         rows = x.shape[0]
         y = torch.ops.mkldnn._linear_pointwise.binary(
-            _enough(x), _enough(other), self.weight, self.bias, post
+            enough_rows(x), enough_rows(other), self.weight, self.bias, post
         )
         return cast(torch.Tensor, y if rows >= MIN_ROWS else y[:rows])
 
@@ -84,7 +84,7 @@ def activate(x: torch.Tensor, activation: str) -> torch.Tensor:
     return functional.gelu(x, approximate="tanh" if activation == "gelu_tanh" else "none")
 
 
-def _enough(x: torch.Tensor) -> torch.Tensor:
+def enough_rows(x: torch.Tensor) -> torch.Tensor:
     """x with zero rows appended up to MIN_ROWS: kernels for fewer rows add up in another order."""
     if x.shape[0] >= MIN_ROWS:
         return x

@@ -11,12 +11,16 @@ from numpy.typing import NDArray
 from nograd.llm import kernels, reference
 from nograd.llm.architecture import Architecture
 from nograd.llm.batch import Batch, Ints
+from nograd.llm.linear import MIN_ROWS
 
 
 class Operations(Protocol):
-    """Per-layer work on one batch; `begin` prepares what all layers share."""
+    """Per-layer work on one batch; `begin` prepares what all layers share.
+
+    item_tokens: most query tokens of one work item. min_rows: rows below which a batch is padded."""
 
     item_tokens: int
+    min_rows: int
 
     def begin(self, batch: Batch) -> Any: ...
 
@@ -41,6 +45,7 @@ class CpuOperations:
     """The numba kernels of `kernels.py`."""
 
     item_tokens = kernels.ITEM_TOKENS
+    min_rows = MIN_ROWS
 
     def __init__(self, architecture: Architecture, cos: torch.Tensor, sin: torch.Tensor) -> None:
         self.heads, self.dim = architecture.heads, architecture.head_dim
@@ -81,7 +86,7 @@ class CpuOperations:
             queries,
             *pages,
         )
-        out = qkv.new_empty(qkv.shape[0], self.heads * self.dim)
+        out = qkv.new_zeros(qkv.shape[0], self.heads * self.dim)
         kernels.attend(
             queries,
             *pages,
@@ -106,6 +111,7 @@ class TorchOperations:
     """Plain torch, on any device."""
 
     item_tokens = 1 << 30
+    min_rows = 1
 
     def __init__(self, architecture: Architecture, cos: torch.Tensor, sin: torch.Tensor) -> None:
         self.architecture = architecture

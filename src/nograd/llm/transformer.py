@@ -66,6 +66,7 @@ class Transformer:
         """
         ops = self.operations
         prepared = ops.begin(batch)
+        batch = batch.padded_to(ops.min_rows)
         tokens = torch.from_numpy(batch.tokens).to(self.device)
         x = self.embedding[tokens]
         if self.architecture.embedding_scale != 1.0:
@@ -92,11 +93,12 @@ class Transformer:
     def predict(self, outputs: torch.Tensor, wanted: Ints) -> tuple[Ints, NDArray[np.float64]]:
         """The next token (greedy, the first of equals), and the log-probability of the wanted one, per output.
 
-        outputs: [n, hidden]; wanted: int64 [n]. Logits exist for at most 256 rows at a time."""
-        best, value = [], []
+        outputs: [n, hidden]; wanted: int64 [n], n may be 0. Logits exist for at most 256 rows at a time."""
+        best, value = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
         for first in range(0, len(wanted), _LOGIT_ROWS):
             part = slice(first, first + _LOGIT_ROWS)
             b, v = self.operations.log_probabilities(self.head(outputs[part]), wanted[part])
             best.append(b)
             value.append(v)
         return np.concatenate(best), np.concatenate(value)
+
