@@ -14,11 +14,29 @@ from study_world import DeadlyBuilder, build, new_sweep
 
 from nograd.errors import ConfigError
 from nograd.study.executors import ExecutorOptions, make_executor
+from nograd.study.plan_file import load_plan
 from nograd.study.progress import Progress
+from nograd.study.scaling import Scaling
 from nograd.study.sweep import run_sweep
-from nograd.study.sweep_directory import Sweep
+from nograd.study.sweep_directory import Sweep, create_sweep
 
 pytestmark = pytest.mark.ray
+
+
+def test_a_cluster_that_does_not_answer_is_an_error(tmp_path: Path) -> None:
+    pytest.importorskip("ray")
+    executor = make_executor("ray", ExecutorOptions(address="127.0.0.1:1"))
+    with pytest.raises(ConfigError, match=r"cannot reach or start the Ray cluster at '127.0.0.1:1'"):
+        run_sweep(new_sweep(tmp_path), executor, build=build)
+
+
+def test_it_starts_and_stops_a_cluster_of_its_own(tmp_path: Path) -> None:
+    ray = pytest.importorskip("ray")
+    scaling = Scaling(seeds=(1,), generations=1)
+    sweep = create_sweep(tmp_path / "sweep", load_plan("prestudy"), scaling)
+    outcome = run_sweep(sweep, make_executor("ray", ExecutorOptions(workers=2)))
+    assert outcome.finished, outcome.failed
+    assert not ray.is_initialized()
 
 
 @pytest.fixture(scope="module")

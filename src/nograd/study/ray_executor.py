@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from socket import create_connection
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -17,6 +18,9 @@ from nograd.study.work import Build, Event, Job, OnEvent, attempt
 
 POLL = 0.2
 """Seconds between two looks at the mailbox."""
+
+REACHABLE = 10.0
+"""Seconds that a cluster's address has to answer."""
 
 
 @dataclass(frozen=True)
@@ -48,14 +52,21 @@ class RayExecutor:
             return
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         try:
+            self._check_address()
             ray.init(**self._start_options())
-        except (ConnectionError, ValueError, RuntimeError) as error:
+        except (OSError, ValueError, RuntimeError) as error:
             where = f"the Ray cluster at {self.address!r}" if self.address else "a local Ray cluster"
             raise ConfigError(f"cannot reach or start {where} ({error}); check `ray status`") from error
         try:
             yield
         finally:
             ray.shutdown()
+
+    def _check_address(self) -> None:
+        """Ray itself waits for minutes where nobody listens."""
+        host, colon, port = (self.address or "").removeprefix("ray://").rpartition(":")
+        if colon and port.isdigit():
+            create_connection((host, int(port)), timeout=REACHABLE).close()
 
     def _start_options(self) -> dict[str, Any]:
         options: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
