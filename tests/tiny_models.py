@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -130,7 +131,8 @@ def values_of(theta: bytes) -> NDArray[np.float32]:
 
 def merged(hub: Any, architecture: Architecture, subspace: Subspace, module: int, theta: bytes) -> Any:
     """transformers' model with the module's delta added to the weights of every target."""
-    state = {name: tensor.clone() for name, tensor in hub.state_dict().items()}
+    changed = copy.deepcopy(hub)
+    state = changed.state_dict()
     for layer in range(architecture.layers):
         prefix = f"model.layers.{layer}.self_attn."
         delta = {t: subspace.delta(values_of(theta), module, layer, t) for t in ("q", "v", "o")}
@@ -142,9 +144,7 @@ def merged(hub: Any, architecture: Architecture, subspace: Subspace, module: int
         else:
             state[f"{prefix}q_proj.weight"] += delta["q"]
             state[f"{prefix}v_proj.weight"] += delta["v"]
-    copy = type(hub)._from_config(hub.config, attn_implementation="eager").eval()
-    copy.load_state_dict(state)
-    return copy
+    return changed
 
 
 @torch.no_grad()
