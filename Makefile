@@ -1,24 +1,34 @@
-.PHONY: demo test setup lint bench clean
+.PHONY: help demo test setup lint bench clean
 PY := .venv/bin/python
 PYTHON ?= python3
+
+help:
+	@echo "make demo   set everything up, tune the embedded model's agent, show before and after"
+	@echo "make test   set everything up, run linters, type checker and tests"
+	@echo "make lint   the same without the tests"
+	@echo "make bench  measure speed and memory"
+	@echo "make clean  remove .venv and build outputs"
 
 setup: .venv/.installed
 
 .venv/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	.venv/bin/python -m pip install --quiet --upgrade pip
-	.venv/bin/python -m pip install --quiet --constraint constraints.txt torch
-	.venv/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(PY) -m pip install --quiet --upgrade pip
+	$(PY) -m pip install --quiet --constraint constraints.txt torch
+	$(PY) -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
 demo: setup
 	.venv/bin/nograd demo
 
-test: setup
+test: lint
+	.venv/bin/nograd fetch
+	$(PY) -m pytest
+
+lint: setup
 	.venv/bin/ruff check src tests
 	.venv/bin/mypy
 	.venv/bin/lint-imports
-	.venv/bin/python -m pytest
 
 bench: setup
 	.venv/bin/nograd bench

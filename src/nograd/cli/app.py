@@ -44,8 +44,17 @@ def build() -> typer.Typer:
     return app
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"nograd {__version__}")
+        raise typer.Exit
+
+
 def nograd(
-    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
+    ] = False,
     debug: Annotated[
         bool, typer.Option("--debug", help="Show the traceback of an error; works after any command.")
     ] = False,
@@ -65,10 +74,7 @@ def nograd(
     Models and data are kept in the user's cache folder, or in the one that NOGRAD_CACHE names. Exit status:
     0 done, 1 a check found a disagreement, 2 a mistake (explained in one sentence), 130 stopped by Ctrl-C.
     """
-    del debug
-    if version:
-        typer.echo(f"nograd {__version__}")
-        raise typer.Exit
+    del version, debug  # handled by their callback and by `main`
 
 
 def _stoppable(command: Callable[..., None]) -> Callable[..., None]:

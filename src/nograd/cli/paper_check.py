@@ -28,7 +28,7 @@ ARMS = {
 }
 """Table 5's schemes -> our arms."""
 
-DRAWS = 4000
+DRAWS = 2000
 
 
 def paper_check(

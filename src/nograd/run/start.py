@@ -9,6 +9,8 @@ from nograd.errors import RunError
 from nograd.run import layout
 from nograd.run.config import RunConfig
 from nograd.run.evaluators import Built, build_evaluator
+from nograd.run.generation import read_generations
+from nograd.run.lock import locked
 from nograd.run.loop import OnGeneration, run
 from nograd.run.resume import check_config
 from nograd.run.summary import RunSummary
@@ -42,9 +44,15 @@ def run_config(
 
 
 def check_directory(directory: Path, config: RunConfig, resume: bool) -> None:
-    """Raise RunError if the directory holds a run that may not be gone on with under this configuration."""
+    """Raise RunError if the directory holds a run that may not be gone on with under this configuration.
+
+    A run that ended before its first generation has nothing to lose: unless it is resumed, it makes way."""
     if not layout.holds_run(directory):
         return
-    if not resume:
-        raise RunError(f"{directory} already holds a run; resume it or choose another directory")
-    check_config(directory, config)
+    if resume:
+        check_config(directory, config)
+        return
+    with locked(directory):
+        if read_generations(directory):
+            raise RunError(f"{directory} already holds a run; resume it or choose another directory")
+        (directory / layout.CONFIG).unlink()
