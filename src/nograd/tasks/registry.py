@@ -5,9 +5,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from nograd.errors import ConfigError, unknown_name
+from nograd.tasks.bfcl.family import Bfcl
 from nograd.tasks.family import FamilyInfo, TaskFamily
 from nograd.tasks.in_house import in_house, in_house_heldout
 
@@ -28,6 +30,13 @@ _ROWS = (
     Entry(
         FamilyInfo("in_house_heldout", 64, "40 calculations and 24 lookups that in_house lacks"),
         in_house_heldout,
+    ),
+    Entry(FamilyInfo("bfcl", 48, "BFCL simple-python, 48 functions; relay the constant CORRECT"), Bfcl),
+    Entry(FamilyInfo("bfcl_echo", 48, "the same, each task with its own output to relay"), partial(Bfcl, echo=True)),
+    Entry(FamilyInfo("bfcl_heldout", 96, "BFCL simple-python, 96 other functions"), partial(Bfcl, heldout=True)),
+    Entry(
+        FamilyInfo("bfcl_echo_heldout", 96, "the same, each task with its own output to relay"),
+        partial(Bfcl, heldout=True, echo=True),
     ),
 )
 FAMILIES: dict[str, Entry] = {row.info.name: row for row in _ROWS}
