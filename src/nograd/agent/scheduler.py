@@ -17,8 +17,16 @@ from numpy.typing import NDArray
 
 from nograd.errors import unknown_name
 from nograd.llm.chat import ChatTokenizer, Message
-from nograd.llm.engine import Engine
-from nograd.llm.requests import Completion, CompletionRequest, Finish, Request, Result, Score, ScoreRequest
+from nograd.llm.requests import (
+    Completion,
+    CompletionRequest,
+    Finish,
+    Request,
+    RequestEngine,
+    Result,
+    Score,
+    ScoreRequest,
+)
 
 T = TypeVar("T")
 Messages = Sequence[Message]
@@ -85,7 +93,7 @@ class Llm:
 class Scheduler:
     """One table of requests per generation; `run` may be called several times before `forget`."""
 
-    def __init__(self, engine: Engine, chat: ChatTokenizer, stages: Sequence[str]) -> None:
+    def __init__(self, engine: RequestEngine, chat: ChatTokenizer, stages: Sequence[str]) -> None:
         self.engine = engine
         self.chat = chat
         self.stages = {stage: index for index, stage in enumerate(stages)}

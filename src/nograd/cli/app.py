@@ -13,7 +13,24 @@ from typing import Annotated, Any
 import typer
 
 from nograd import __version__
-from nograd.cli import arms, ask, demo, fetch, models, paper_check, run, show, tasks
+from nograd.cli import (
+    arms,
+    ask,
+    bench,
+    demo,
+    export_data,
+    fetch,
+    ledger,
+    models,
+    paper_check,
+    plans,
+    prestudy,
+    report,
+    run,
+    show,
+    sweep,
+    tasks,
+)
 from nograd.cli.main import StoppedError
 
 COMMANDS: dict[str, Callable[..., None]] = {
@@ -25,6 +42,13 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "tasks": tasks.tasks,
     "arms": arms.arms,
     "fetch": fetch.fetch,
+    "bench": bench.bench,
+    "plans": plans.plans,
+    "sweep": sweep.sweep,
+    "report": report.report,
+    "ledger": ledger.ledger,
+    "prestudy": prestudy.prestudy,
+    "export-data": export_data.export_data,
     "paper-check": paper_check.paper_check,
 }
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from time import perf_counter
 
 import numpy as np
 import torch
@@ -19,21 +20,20 @@ from nograd.llm.delta import Perturbation
 from nograd.llm.kernels import PAGE
 from nograd.llm.pages import PagePool, pages_for
 from nograd.llm.prefix import Node, PrefixTree, common_length
-from nograd.llm.requests import Completion, CompletionRequest, Finish, Request, Result, Score, ScoreRequest
+from nograd.llm.requests import (
+    Completion,
+    CompletionRequest,
+    EngineCounts,
+    Finish,
+    Request,
+    Result,
+    Score,
+    ScoreRequest,
+)
 from nograd.llm.transformer import Transformer
 
 _PASS_TOKENS = 1024
 _CACHE_BYTES = {"cpu": 1 << 30, "cuda": 8 << 30}
-
-
-@dataclass
-class EngineCounts:
-    """What was computed since the last `forget`: tokens that went through the model, and passes."""
-
-    tokens_prefilled: int = 0
-    tokens_decoded: int = 0
-    prefill_passes: int = 0
-    decode_passes: int = 0
 
 
 @dataclass(eq=False)
@@ -282,12 +282,15 @@ class _Part:
     def _prefill_pass(self, pieces: Sequence[tuple[Run, list[_Wanted]]]) -> None:
         runs = [run for run, _ in pieces]
         asked = [want for _, wants in pieces for want in wants]
+        start = perf_counter()
         best, values = self.engine.forward(runs, self.theta, [want.token for want in asked])
         for want, token, value in zip(asked, best, values, strict=True):
             if want.request in self.scores:
                 self.scores[want.request][want.number] = value
             else:
                 self.first_token[want.request] = int(token)
+        self.engine.counts.prefill_seconds += perf_counter() - start
+        self.engine.counts.prefill_outputs += len(asked)
         self.engine.counts.prefill_passes += 1
         self.engine.counts.tokens_prefilled += sum(len(run.tokens) for run in runs)
 
@@ -330,7 +333,9 @@ class _Part:
             theta = self.theta_row[request.module, request.theta]
             runs.append(Run(row.tokens[-1:], row.length, row.pages, theta, request.module, (0,)))
             row.length += 1
+        start = perf_counter()
         best, _ = self.engine.forward(runs, self.theta, [0] * len(rows))
+        self.engine.counts.decode_seconds += perf_counter() - start
         self.engine.counts.decode_passes += 1
         self.engine.counts.tokens_decoded += len(rows)
         return [int(token) for token in best]

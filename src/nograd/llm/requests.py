@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,3 +68,31 @@ class Score:
 
 
 Result = Completion | Score
+
+
+@dataclass
+class EngineCounts:
+    """What was computed since the last `forget`: tokens that went through the model, outputs for which logits
+    were taken, passes, and the seconds spent in them."""
+
+    tokens_prefilled: int = 0
+    tokens_decoded: int = 0
+    prefill_outputs: int = 0
+    prefill_passes: int = 0
+    decode_passes: int = 0
+    prefill_seconds: float = 0.0
+    decode_seconds: float = 0.0
+
+
+class RequestEngine(Protocol):
+    """What the scheduler needs of an engine."""
+
+    counts: EngineCounts
+
+    def run(self, requests: Sequence[Request]) -> list[Result]:
+        """Results in the order of the requests."""
+        ...
+
+    def forget(self) -> None:
+        """Drop what was kept between calls of `run`, and count anew."""
+        ...

@@ -18,7 +18,7 @@ from nograd.agent.scheduler import Llm, Rollout, Scheduler
 from nograd.agent.trajectory import Trajectory, blame
 from nograd.assets import cache_dir
 from nograd.errors import ConfigError
-from nograd.llm.loading import load_model
+from nograd.llm.loading import load_model, pick_device
 from nograd.llm.subspace import build_subspace
 from nograd.run.build_agent import build_engine, set_threads, subspace_spec, tasks_hash
 from nograd.run.config import RunConfig
@@ -118,7 +118,7 @@ def tune(
     check_directory(Path(out), config, resume)
     evaluator, facts = _evaluator(config, agent, family, stages, reward, blame)
     machine = {
-        "device": evaluator.scheduler.engine.transformer.device.type,
+        "device": pick_device(config.execution.device).type,
         "threads": torch.get_num_threads(),
     }
     summary = run(
