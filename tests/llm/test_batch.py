@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -41,7 +43,8 @@ def runs(draw: st.DrawFn) -> list[Run]:
 @given(runs=runs(), item_tokens=st.integers(1, 80))
 def test_against_loops(runs: list[Run], item_tokens: int) -> None:
     batch = lay_out(runs, item_tokens)
-    tokens, positions, thetas, wanted, writes, items, modules = [], [], [], [], [], [], []
+    columns: list[list[Any]] = [[] for _ in range(7)]
+    tokens, positions, thetas, wanted, writes, items, modules = columns
     for row, run in enumerate(runs):
         wanted += [len(tokens) + offset for offset in run.wanted]
         for offset, token in enumerate(run.tokens):
