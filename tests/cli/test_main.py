@@ -32,7 +32,8 @@ def test_help_of_every_command_reads_like_a_page(name: str, nograd: Command) -> 
 def test_help_lists_every_command_in_whole_sentences(nograd: Command) -> None:
     page = nograd("--help").out
     listing = page.partition("Commands:\n")[2]
-    assert [line.split()[0] for line in listing.splitlines()] == list(COMMANDS)
+    names = [line.split()[0] for line in listing.splitlines() if not line.startswith("   ")]
+    assert names == list(COMMANDS)
     assert "..." not in listing
 
 

@@ -64,7 +64,8 @@ def build() -> typer.Typer:
     )
     app.callback()(nograd)
     for name, command in COMMANDS.items():
-        app.command(name)(_stoppable(command))
+        summary = (command.__doc__ or "").strip().partition("\n\n")[0]
+        app.command(name, short_help=" ".join(summary.split()))(_stoppable(command))
     return app
 
 

@@ -66,7 +66,7 @@ def _bar() -> Progress:
         SpinnerColumn(),
         TextColumn("{task.description}"),
         MofNCompleteColumn(),
-        BarColumn(),
+        BarColumn(bar_width=20),
         TextColumn("{task.fields[news]}"),
         TimeElapsedColumn(),
         console=console(stderr=True),

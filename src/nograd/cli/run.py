@@ -90,16 +90,14 @@ def execute(config: RunConfig, directory: Path, *, resume: bool) -> RunSummary:
     """Run with live progress; Ctrl-C says how to go on."""
     from nograd.cli.progress import generation_progress, loading_note
     from nograd.run import layout
-    from nograd.run.evaluators import Built, build_evaluator
-    from nograd.run.start import run_config
+    from nograd.run.start import check_directory, run_config
 
-    def build(config: RunConfig) -> Built:
+    check_directory(directory, config, resume)
+    if config.evaluator == "agent":
         loading_note(config.model.spec)
-        return build_evaluator(config)
-
     try:
         with generation_progress(config.search.generations, config.execution.progress) as on_generation:
-            return run_config(config, directory, resume=resume, on_generation=on_generation, build=build)
+            return run_config(config, directory, resume=resume, on_generation=on_generation)
     except KeyboardInterrupt:
         if not layout.holds_run(directory):
             raise KeyboardInterrupt("stopped before the run began") from None
@@ -112,11 +110,13 @@ def print_summary(summary: RunSummary, *, as_json: bool) -> None:
     from nograd.cli.output import SUMMARY_KEYS, console, print_json
     from nograd.run.progress import duration
 
-    computed = f"{summary.requests_computed:,} of {summary.requests_asked:,} requests computed"
+    cost = f"{duration(summary.seconds)}, {summary.peak_memory_bytes / 1e9:.2f} GB at most"
+    if summary.requests_asked:
+        computed = f"{summary.requests_computed:,} of {summary.requests_asked:,} requests computed"
+        cost = f"{computed}, {summary.tokens:,} tokens, {cost}"
     console().print(
         f"success {summary.zero_theta_success:.2f} untouched, {summary.last5_success:.2f} over the last five "
-        f"generations (AUC {summary.auc:.3f})\n{computed}, {summary.tokens:,} tokens, "
-        f"{duration(summary.seconds)}, {summary.peak_memory_bytes / 1e9:.2f} GB at most\n"
+        f"generations (AUC {summary.auc:.3f})\n{cost}\n"
         f"run directory: {summary.run_dir}",
         soft_wrap=True,
     )

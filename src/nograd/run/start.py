@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from nograd.errors import RunError
 from nograd.run import layout
 from nograd.run.config import RunConfig
-from nograd.run.evaluators import Built, build_evaluator
+from nograd.run.evaluators import build_evaluator
 from nograd.run.generation import read_generations
 from nograd.run.lock import locked
 from nograd.run.loop import OnGeneration, run
 from nograd.run.resume import check_config
 from nograd.run.summary import RunSummary
-
-Builder = Callable[[RunConfig], Built]
 
 
 def run_config(
@@ -24,14 +21,13 @@ def run_config(
     *,
     resume: bool = False,
     on_generation: OnGeneration | None = None,
-    build: Builder = build_evaluator,
 ) -> RunSummary:
     """Build what the configuration names and tune it in a run directory.
 
-    resume: go on with the run in the directory, if there is one. build: makes the evaluator.
+    resume: go on with the run in the directory, if there is one.
     Raises NogradError, as `run.loop.run`; what a wrong directory causes, before anything is loaded."""
     check_directory(Path(directory), config, resume)
-    built = build(config)
+    built = build_evaluator(config)
     return run(
         config,
         built.evaluator,
