@@ -30,9 +30,9 @@ def gold_arguments(arguments: Mapping[str, Any]) -> str:
 class Shots:
     """How many of the family's worked examples each stage is shown."""
 
-    planner: int = 4
-    selector: int = 5
-    caller: int = 3
+    planner: int = 2
+    selector: int = 6
+    caller: int = 6
     synthesizer: int = 2
 
 
