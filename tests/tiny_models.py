@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 from transformers import CONFIG_MAPPING, AutoModelForCausalLM
 
+from nograd.agent.scheduler import Scheduler
 from nograd.llm.architecture import Architecture, Weights
 from nograd.llm.delta import Perturbation
 from nograd.llm.engine import Engine
-from nograd.llm.loading import load_weights
+from nograd.llm.loading import load_chat, load_weights
 from nograd.llm.requests import CompletionRequest, ScoreRequest
 from nograd.llm.subspace import Subspace, SubspaceSpec, build_subspace
 from nograd.llm.transformer import Transformer
@@ -185,6 +186,7 @@ def save_tiny_chat(folder: Path, **settings: Any) -> Path:
     save_tiny(folder, {**sizes, "pad_token_id": 1, "bos_token_id": None, **settings})
     tokenizer = Tokenizer(models.WordLevel(vocab, unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.Split("", "isolated")
+    tokenizer.decoder = decoders.Fuse()
     tokenizer.add_special_tokens([AddedToken(text, normalized=False) for text in SPECIAL])
     tokenizer.save(str(folder / "tokenizer.json"))
     template = {"eos_token": "</s>", "unk_token": "<unk>", "chat_template": TEMPLATE}
@@ -192,3 +194,14 @@ def save_tiny_chat(folder: Path, **settings: Any) -> Path:
     generation = {"eos_token_id": [1, 2], "repetition_penalty": 9.0, "no_repeat_ngram_size": 2}
     (folder / "generation_config.json").write_text(json.dumps(generation))
     return folder
+
+
+def tiny_scheduler(folder: Path, stages: Sequence[str], dim: int = 4) -> Scheduler:
+    """A scheduler over the model of a folder that `save_tiny_chat` made; `dim` coefficients per stage."""
+    architecture, weights = load_weights(folder, torch.float32, CPU)
+    spec = SubspaceSpec(len(stages), dim, strength=0.5)
+    subspace = build_subspace(architecture, weights, spec, "tiny", None)
+    perturbation = Perturbation(architecture, subspace, CPU, torch.float32)
+    chat = load_chat(folder, "tiny")
+    engine = Engine(Transformer(architecture, weights), perturbation, chat.eos_ids, 20_000)
+    return Scheduler(engine, chat, stages)
