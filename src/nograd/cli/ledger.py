@@ -18,8 +18,8 @@ def ledger(
     """Score the predictions of sweeps: hit, miss or not scorable.
 
     Each outcome comes with its evidence, and with whether git shows that the prediction was committed before
-    the sweep began. An extension that was decided after data were seen is marked descriptive. Without a sweep:
-    the paper's own ledger, as far as it is published.
+    the sweep began. An extension that was decided after data were seen is marked descriptive. Without a
+    sweep: the paper's own ledger, as far as it is published.
 
     \b
     Examples:

@@ -17,8 +17,8 @@ def report(
     """Write figures, tables and one self-contained page about sweeps.
 
     The page opens from disk without a network. Beside it: every figure as SVG and PNG, every table as CSV and
-    Markdown. Where the sweeps hold the arms of a figure or table of the paper, it is drawn in the paper's form
-    with the published numbers beside. Unfinished runs are named, never averaged in.
+    Markdown. Where the sweeps hold the arms of a figure or table of the paper, it is drawn in the paper's
+    form with the published numbers beside. Unfinished runs are named, never averaged in.
 
     \b
     Examples:

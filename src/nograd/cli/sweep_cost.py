@@ -49,7 +49,7 @@ def _time(costs: Sequence[tuple[Cell, int]], workers: int) -> str:
         if pace is None:
             return (
                 f"not known: no earlier run of {cell.config.model.spec} on {cell.config.tasks.family} in "
-                f"{' or '.join(f'{folder}/' for folder in FOLDERS)}; try one generation with 'nograd run' first"
+                f"{' or '.join(f'{folder}/' for folder in FOLDERS)}; try one generation with 'nograd run'"
             )
         total += count * pace[0]
         sources.add(pace[1])

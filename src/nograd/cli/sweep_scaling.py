@@ -52,7 +52,7 @@ def make_scaling(
 
 
 def check_cells(planned: Iterable[Cell]) -> None:
-    """Raise ConfigError, which names the arm, for names that no builder knows or a budget that does not fit."""
+    """Raise ConfigError, which names the arm, for names that nothing has or a budget that does not fit."""
     for label, cell in {cell.label: cell for cell in planned}.items():
         try:
             check_names(cell.config)

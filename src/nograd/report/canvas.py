@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 INK, FAINT, PAPER = "#1b1f24", "#dfe3e8", "#fefefd"
-"""Text and axes; grid; what lies behind hollow marks. Used for nothing else, so that the page can replace them."""
+"""Text and axes; grid; inside of hollow marks. Used for nothing else, so that the page can replace them."""
 
 SKY, GOLD, BLACKISH = "#56B4E9", "#B8860B", "#5a5f66"
 COLORS = (BLUE, ORANGE, GREEN, PURPLE, SKY, GOLD, BLACKISH)

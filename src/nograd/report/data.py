@@ -19,16 +19,15 @@ COLUMNS: dict[str, str] = {
     "complete": "whether the run has all its generations",
     **runs.COLUMNS,
 }
-"""Columns of every table of a sweep, and what they hold. One per module for each of `run.load.MODULE_COLUMNS`,
-and the evaluator's metrics and counts, come beside them."""
+"""Columns of every table of a sweep, and what they hold. Beside them: the evaluator's metrics and counts, and
+one per module for each of `run.load.MODULE_COLUMNS`."""
 
 
 def load(paths: Path | str | Sequence[Path | str]) -> pd.DataFrame:
     """Tidy table, one row per run and generation, of all sweeps and runs at or below the paths.
 
-    Columns: COLUMNS, then those of the evaluator and of the modules (see `run.load`). Half-finished runs are in
-    it; filter on `complete`. Raises RunError if a path holds neither a sweep nor a run, or two sweeps are the
-    same."""
+    Columns: COLUMNS, and those of the evaluator and of the modules (see `run.load`). Half-finished runs are
+    in it; filter on `complete`. Raises RunError if a path holds neither a sweep nor a run."""
     several = [Path(paths)] if isinstance(paths, Path | str) else [Path(path) for path in paths]
     roots = {root.resolve(): root for path in several if path.exists() for root in _sweeps(path)}
     inside = frame([open_sweep(root) for root in roots.values()])

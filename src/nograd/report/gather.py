@@ -37,7 +37,7 @@ class Study:
 
     @property
     def groups(self) -> Mapping[str, tuple[str, ...]]:
-        """Baseline → it and the arms that are compared with it, those that have results, in the plan's order."""
+        """Baseline → it and the arms compared with it, in the plan's order; only arms with results."""
         groups: dict[str, list[str]] = {}
         for label in self.plan.arms:
             if label in self.results.measured:
@@ -46,8 +46,8 @@ class Study:
 
 
 def gather(paths: Iterable[Path]) -> tuple[Study, ...]:
-    """The sweeps at or below the paths by plan, in the order given; each sweep counts once. Raises RunError if
-    a path holds no sweep, or sweeps of a plan do not go together."""
+    """The sweeps at or below the paths by plan, in the order given; each sweep counts once. Raises RunError
+    if a path holds no sweep, or sweeps of a plan do not go together."""
     roots = {root.resolve(): root for path in paths for root in find_sweeps(path)}
     by_plan: dict[str, list[Sweep]] = {}
     for root in roots.values():

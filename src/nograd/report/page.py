@@ -32,8 +32,15 @@ class Section:
     anchor: str
     title: str
     lead: str
-    tables: tuple[Table, ...] = ()
-    figures: tuple[Figure, ...] = ()
+    blocks: tuple[Table | Figure, ...]
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        return tuple(block for block in self.blocks if isinstance(block, Table))
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        return tuple(block for block in self.blocks if isinstance(block, Figure))
 
 
 def sections(studies: Sequence[Study]) -> tuple[Section, ...]:
@@ -71,25 +78,22 @@ def render(studies: Sequence[Study], content: Sequence[Section], drawn: Mapping[
 
 def _study_section(study: Study) -> Section:
     fits = regressions(study)
-    tables = (
+    blocks = (
         contrast_table(study, "auc" if study.plan.replay is None else "final_success"),
         pooled_table(study),
-        further_table(study),
-        regression_table(study, fits),
-        movement_table(study),
-    )
-    figures = (
         learning_curves(study),
+        further_table(study),
         starvation(study, fits),
+        regression_table(study, fits),
         credit_and_allocation(study),
         movement(study),
+        movement_table(study),
     )
     return Section(
         f"plan-{study.slug}",
         f"{study.file.name}: {study.plan.title}",
         _study_lead(study),
-        tuple(table for table in tables if table is not None),
-        tuple(figure for figure in figures if figure is not None),
+        tuple(block for block in blocks if block is not None),
     )
 
 
@@ -100,7 +104,13 @@ def _study_lead(study: Study) -> str:
     state = (
         "" if done == planned else " Numbers are about the complete runs only; the others are listed below."
     )
-    return f"{paper}{' '.join(study.plan.notes.split())} {done} of {planned} runs complete.{state}".strip()
+    return f"{paper}{_notes(study)}{done} of {planned} runs complete.{state}".strip()
+
+
+def _notes(study: Study) -> str:
+    """The plan's notes on one line; they quote names as Markdown does."""
+    notes = " ".join(study.plan.notes.replace("`", "").split())
+    return f"{notes} " if notes else ""
 
 
 def _paper_section(studies: Sequence[Study]) -> tuple[Section, ...]:
@@ -108,10 +118,11 @@ def _paper_section(studies: Sequence[Study]) -> tuple[Section, ...]:
     if not tables and not figures:
         return ()
     lead = (
-        "The paper's own figures and tables, as far as these sweeps hold their arms, with its published numbers "
-        "beside. They compare only where the sweep ran the plan as it is: the record below says how it was scaled."
+        "The paper's own figures and tables, as far as these sweeps hold their arms, with its published "
+        "numbers beside. They compare only where the sweep ran the plan as it is: the record below says how "
+        "it was scaled."
     )
-    return (Section("paper", "In the paper's form", lead, tables, figures),)
+    return (Section("paper", "In the paper's form", lead, (*figures, *tables)),)
 
 
 def _missing_lead(studies: Sequence[Study]) -> str:

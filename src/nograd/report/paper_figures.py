@@ -47,8 +47,8 @@ def figure_1(studies: Sequence[Study]) -> Figure | None:
     if len(arms) > 1:
         panels.append(_starvation(arms))
     caption = (
-        "(a) Mean success of the arms of the main comparison. (b) Mean ΔAUC with its 95% interval against the "
-        "measured starvation of the bottleneck; hollow: the paper's Table 5; dashed: least squares of ours."
+        "(a) Mean success of the arms of the main comparison. (b) Mean ΔAUC with its 95% interval against "
+        "the measured starvation of the bottleneck; hollow: the paper's Table 5; dashed: our least squares."
     )
     return (
         Figure("Figure 1: success, and loss against starvation", caption, tuple(panels)) if panels else None
@@ -64,8 +64,8 @@ def figure_2(studies: Sequence[Study]) -> Figure | None:
     if held:
         panels.append(_floor(held))
     caption = (
-        "(a) ΔAUC of hard routing whose signal is replaced by a random one with probability q. (b) The coverage "
-        "floor; the band is the preregistered |Δ| < 0.015. Hollow: the paper's numbers."
+        "(a) ΔAUC of hard routing whose signal is replaced by a random one with probability q. (b) The "
+        "coverage floor; the band is the preregistered |Δ| < 0.015. Hollow: the paper's numbers."
     )
     return Figure("Figure 2: corrupted credit, and the floor", caption, tuple(panels)) if panels else None
 

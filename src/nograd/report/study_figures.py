@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from nograd.report.canvas import BLACKISH, COLORS, INK, MARKERS, Figure, Panel, 
 from nograd.report.curves import WINDOW, running_mean
 from nograd.report.gather import Study
 from nograd.report.starvation import Regression
+from nograd.report.table import number
 from nograd.search import metrics as summaries
 from nograd.study.metrics import Measured
 
@@ -100,7 +102,7 @@ def _means_panel(study: Study, baseline: str, labels: Sequence[str]) -> Panel:
             markevery=max(1, len(curve) // 8),
             label=_short(label),
         )
-    _curve_frame(axes, f"{baseline} and the arms compared with it")
+    _curve_frame(axes, f"{baseline} and the arms compared with it", _lowest(study, baseline))
     axes.legend(loc="best")
     alt = f"Mean success by generation of {', '.join(labels)}"
     return Panel(file_name(study.slug, "curves", baseline), alt, drawing)
@@ -115,16 +117,23 @@ def _seeds_panel(study: Study, baseline: str, label: str) -> Panel:
     if label != baseline and study.results.measured.get(baseline):
         axes.plot(mean_curve(study.results.measured[baseline]), color=BLACKISH, linestyle="--", linewidth=1.5)
     axes.plot(mean_curve(runs), color=color, linewidth=2.2)
-    _curve_frame(axes, f"{label}, {len(runs)} seed{'s' if len(runs) > 1 else ''}")
+    seeds = f"{len(runs)} seed{'s' if len(runs) > 1 else ''}"
+    _curve_frame(axes, f"{label}, {seeds}", _lowest(study, baseline))
     alt = f"Success by generation of {label}, one line per seed"
     return Panel(file_name(study.slug, "seeds", label), alt, drawing)
 
 
-def _curve_frame(axes: Axes, title: str) -> None:
+def _lowest(study: Study, baseline: str) -> float:
+    """A tenth at or below every success in a group: where its panels' axes begin."""
+    runs = [run for label in study.groups[baseline] for run in study.results.measured[label].values()]
+    return math.floor(min(float(run.success.min()) for run in runs) * 10 + 1e-9) / 10
+
+
+def _curve_frame(axes: Axes, title: str, lowest: float) -> None:
     from matplotlib.ticker import MaxNLocator
 
     axes.set_title(title)
-    axes.set_ylim(0, 1.02)
+    axes.set_ylim(lowest - 0.02, 1.02)
     axes.set_xlabel("generation")
     axes.set_ylabel("success")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -205,7 +214,7 @@ def _line_text(regression: Regression) -> str:
     if line.slope is None:
         return "no line"
     r2 = "" if line.r2 is None else f", R² {line.r2:.2f}"
-    return f"slope {line.slope:+.3f}{r2}"
+    return f"slope {number(line.slope, signed=True).text}{r2}"
 
 
 def _short(label: str) -> str:

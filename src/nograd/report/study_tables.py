@@ -1,4 +1,4 @@
-"""The tables of one plan: contrasts with the baseline, further metrics, starvation, movement, what is missing."""
+"""The tables of one plan: contrasts, further metrics, starvation, movement, what is missing."""
 
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ CONTRAST_COLUMNS = (
     "TOST p",
     "within ±0.02",
     "seeds −/+",
-    "unfinished",
 )
 FURTHER = (
     "last5_success",
@@ -45,7 +44,8 @@ FURTHER = (
 HOW = (
     "Δ: mean difference from the baseline, paired by seed, with its 95% Student t interval. p: two-sided "
     "sign-flip test, exact up to 20 seeds. Holm p: adjusted for the other contrasts of this table. TOST p: "
-    "paired-t equivalence within ±0.02; ✓ certified at 0.05, ✗ not certified, – no test. SD over seeds (n − 1)."
+    "paired-t equivalence within ±0.02; ✓ certified at 0.05, ✗ not certified, – no test. SD: over seeds, "
+    "n − 1."
 )
 
 
@@ -136,7 +136,7 @@ def regression_table(study: Study, fits: Sequence[Regression]) -> Table | None:
         "why undefined",
     )
     notes = (
-        "ΔAUC on the bottleneck's measured starvation, over the arms with uncompensated steps. The bottleneck "
+        "ΔAUC on the bottleneck's measured starvation, over arms with uncompensated steps. The bottleneck "
         "is the module with the most mean credit under the baseline. Interval and sign-flip p: of the slopes "
         "within each seed. Descriptive.",
     )
@@ -167,10 +167,9 @@ def _contrast_cells(study: Study, row: ArmRow) -> tuple[Cell, ...]:
         number(row.mean, 4),
         number(row.sd, 4),
     )
-    end = (words(f"{len(row.unfinished)} runs" if row.unfinished else ""),)
     contrast = row.contrast
     if contrast is None:
-        return (*start, *(words("") for _ in range(8)), *end)
+        return (*start, *(words("") for _ in range(8)))
     mark, meaning = MARKS[contrast.equivalence.certified()]
     return (
         *start,
@@ -182,7 +181,6 @@ def _contrast_cells(study: Study, row: ArmRow) -> tuple[Cell, ...]:
         p_value(contrast.equivalence.p),
         Cell(mark, meaning),
         words(f"{contrast.negative}/{contrast.positive}"),
-        *end,
     )
 
 
@@ -194,12 +192,18 @@ def _notes(rows: Sequence[ArmRow]) -> tuple[str, ...]:
         if row.contrast is not None and row.contrast.dropped
     )
     baselines = {row.baseline for row in rows if row.baseline}
+    unfinished = tuple(
+        f"{row.label}: {len(row.unfinished)} planned runs are not complete and not in these numbers."
+        for row in rows
+        if row.unfinished
+    )
     methods = {row.contrast.test.method for row in rows if row.contrast} - {"exact sign-flip"}
     return (
         HOW,
         *(f"Baseline: {baseline}." for baseline in sorted(baselines) if len(baselines) == 1),
         *(f"p by {method}." for method in sorted(methods)),
         *dropped,
+        *unfinished,
     )
 
 
