@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from nograd.agent.trajectory import Step, Trajectory
     from nograd.errors import NogradError
     from nograd.llm.chat import Message
+    from nograd.report.data import load
     from nograd.run.config import RunConfig
     from nograd.run.config_source import load_config
-    from nograd.run.load import load, load_run
+    from nograd.run.load import load_run
     from nograd.run.start import run_config
     from nograd.run.tune import tune
     from nograd.tasks.family import Task
@@ -31,7 +32,7 @@ _HOMES = {
     "Step": "nograd.agent.trajectory",
     "Task": "nograd.tasks.family",
     "Trajectory": "nograd.agent.trajectory",
-    "load": "nograd.run.load",
+    "load": "nograd.report.data",
     "load_config": "nograd.run.config_source",
     "load_run": "nograd.run.load",
     "run_config": "nograd.run.start",

@@ -36,9 +36,11 @@ def ledger(
 def _print_scored(paths: list[Path], json: bool) -> None:
     from nograd.cli.output import console, print_json
     from nograd.report.gather import gather, ledger_rows
+    from nograd.report.record_tables import scaled_notes
 
     out = console()
-    rows = [row for study in gather(paths) for row in ledger_rows(study)]
+    studies = gather(paths)
+    rows = [row for study in studies for row in ledger_rows(study)]
     for row in rows:
         out.print(
             f"{row.plan} {row.prediction.id}: {row.outcome} ({row.standing})", style="bold", soft_wrap=True
@@ -46,6 +48,8 @@ def _print_scored(paths: list[Path], json: bool) -> None:
         out.print(f"  {row.prediction.claim}", soft_wrap=True)
         for sentence in row.evidence:
             out.print(f"  · {sentence}", style="dim", soft_wrap=True)
+    for sentence in scaled_notes(studies):
+        out.print(sentence, soft_wrap=True)
     if not rows:
         out.print("these sweeps' plans predict nothing")
     if json:
@@ -70,26 +74,17 @@ def _print_scored(paths: list[Path], json: bool) -> None:
 def _print_published(json: bool) -> None:
     from dataclasses import asdict
 
-    from nograd.cli.output import console, print_json, print_table
+    from nograd.cli.output import console, print_json
     from nograd.study.paper_ledger import HITS, MISSES, SCORED, published
 
-    rows = published()
-    cells = [
-        (
-            row.row,
-            row.plan,
-            row.prediction,
-            row.outcome,
-            "" if row.observed is None else f"{row.observed:g}",
-            f"{row.commit} {row.date}".strip(),
-            row.source,
-            row.note,
-        )
-        for row in rows
-    ]
-    columns = ("row", "plan", "id", "outcome", "observed", "committed", "where", "note")
-    print_table(columns, cells, title="the paper's ledger, as far as it is published")
-    console().print(
+    rows, out = published(), console()
+    for row in rows:
+        name = " ".join(part for part in (row.row, row.plan, row.prediction) if part)
+        observed = "" if row.observed is None else f", observed {row.observed:g}"
+        commit = f", committed in {row.commit} {row.date}".rstrip() if row.commit else ""
+        out.print(f"{name}: {row.outcome}{observed}", style="bold", soft_wrap=True)
+        out.print(f"  {row.source}{commit}{f'; {row.note}' if row.note else ''}", style="dim", soft_wrap=True)
+    out.print(
         f"\nthe paper counts {SCORED} scored predictions: {HITS} hits, {MISSES} misses; two hits are in rows "
         f"that are cut off in the published copy",
         soft_wrap=True,

@@ -30,6 +30,9 @@ def run(
     dtype: Annotated[str | None, typer.Option(help="auto, float32, bfloat16 or float16.")] = None,
     device: Annotated[str | None, typer.Option(help="auto, cpu or cuda.")] = None,
     tasks: Annotated[str | None, typer.Option(help="A task family; see 'nograd tasks'.")] = None,
+    track: Annotated[
+        str | None, typer.Option(help="tensorboard: also write scalars there (extra 'track').")
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Any other setting; may be given several times."),
@@ -74,6 +77,7 @@ def run(
         "model.dtype": dtype,
         "execution.device": device,
         "tasks.family": tasks,
+        "execution.track": track,
     }
     overrides = [f"{key}={value}" for key, value in flags.items() if value is not None] + (settings or [])
     chosen = _configuration(config, overrides, resume, out)

@@ -8,6 +8,7 @@ from typing import Any
 from nograd.report.gather import Study, ledger_rows
 from nograd.report.table import Table, number, rows_of, words
 from nograd.study.seeds import format_seeds
+from nograd.study.sweep_directory import Sweep
 
 STANDINGS = (
     "preregistered: git shows that the prediction precedes every sweep that it speaks of.",
@@ -25,14 +26,34 @@ def ledger_table(studies: Sequence[Study]) -> Table:
             words(row.prediction.claim),
             words(row.outcome),
             words(row.standing),
-            words("; ".join(row.evidence)),
+            words("\n".join(row.evidence)),
         ]
         for study in studies
         for row in ledger_rows(study)
     ]
     columns = ("plan", "id", "prediction", "outcome", "standing", "evidence")
-    notes = STANDINGS if rows else ("The plans of these sweeps predict nothing.",)
+    notes = (*STANDINGS, *scaled_notes(studies)) if rows else ("The plans of these sweeps predict nothing.",)
     return Table("ledger", "Predictions and what came of them", columns, rows_of(rows), notes)
+
+
+def scaled_notes(studies: Sequence[Study]) -> tuple[str, ...]:
+    """A sentence for every sweep that is not its plan as it stands, about which the predictions speak."""
+    sweeps = [sweep for study in studies if study.plan.predictions for sweep in study.sweeps]
+    return tuple(
+        f"{sweep.root} was scaled ({changed}); its predictions were written for the plan as it stands."
+        for sweep in sweeps
+        if (changed := scaled(sweep))
+    )
+
+
+def scaled(sweep: Sweep) -> str:
+    """How a sweep differs from its plan, e.g. "seeds = 1-3, model = …"; empty if it does not."""
+    values = sweep.scaling.model_dump(exclude_none=True, exclude={"seeds"})
+    seeds = sweep.scaling.seeds or sweep.file.plan.seeds
+    if seeds != sweep.file.plan.seeds:
+        values["seeds"] = format_seeds(seeds)
+    values["settings"] = {key: value for key, value in values["settings"].items() if key != "execution"}
+    return ", ".join(f"{key.removeprefix('settings.')} = {value}" for key, value in _flat(values).items())
 
 
 def sweeps_table(studies: Sequence[Study]) -> Table:
@@ -48,7 +69,7 @@ def sweeps_table(studies: Sequence[Study]) -> Table:
                     words(str(sweep.root)),
                     words(sweep.started.isoformat(timespec="seconds")),
                     words(format_seeds(sweep.scaling.seeds or sweep.file.plan.seeds)),
-                    words(_scaled(sweep.scaling.model_dump(exclude_none=True))),
+                    words(scaled(sweep)),
                     number(float(len(names) - open_ones), 0),
                     number(float(len(names)), 0),
                 ]
@@ -65,12 +86,6 @@ def environment_table(studies: Sequence[Study]) -> Table:
     rows = [[words(key), *(words(str(record.get(key, ""))) for record in records)] for key in keys]
     columns = ("what", *(sweep.file.name for sweep in sweeps))
     return Table("environment", "What the sweeps were started with", columns, rows_of(rows))
-
-
-def _scaled(values: dict[str, Any]) -> str:
-    """What differs from the plan, seeds aside."""
-    flat = _flat({key: value for key, value in values.items() if key != "seeds" and value})
-    return ", ".join(f"{key.removeprefix('settings.')} = {value}" for key, value in flat.items())
 
 
 def _flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:

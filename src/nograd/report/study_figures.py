@@ -102,7 +102,7 @@ def _means_panel(study: Study, baseline: str, labels: Sequence[str]) -> Panel:
             markevery=max(1, len(curve) // 8),
             label=_short(label),
         )
-    _curve_frame(axes, f"{baseline} and the arms compared with it", _lowest(study, baseline))
+    _curve_frame(axes, f"arms against {baseline}", _lowest(study, baseline))
     axes.legend(loc="best")
     alt = f"Mean success by generation of {', '.join(labels)}"
     return Panel(file_name(study.slug, "curves", baseline), alt, drawing)
@@ -174,7 +174,7 @@ def _movement_panel(plan: str, baseline: str, arms: Mapping[str, Sequence[Measur
     axes.invert_yaxis()
     axes.grid(axis="y", visible=False)
     axes.set_xlabel("movement")
-    axes.set_title(f"{baseline} and the arms compared with it")
+    axes.set_title(f"arms against {baseline}")
     drawing.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4, columnspacing=0.9)
     return Panel(file_name(plan, "movement", baseline), f"Movement by module of {', '.join(arms)}", drawing)
 

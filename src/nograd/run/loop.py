@@ -13,6 +13,7 @@ from nograd.run.directory import RunDirectory, open_run
 from nograd.run.environment import environment
 from nograd.run.generation import GenerationRecord, make_record
 from nograd.run.summary import RunSummary, summarise
+from nograd.run.track import tracker
 from nograd.search.arms import parse_arm
 from nograd.search.es import SearchSettings, SearchState, ask, init, tell
 from nograd.search.evaluation import Evaluator
@@ -41,10 +42,14 @@ def run(
     settings = search_settings(config, evaluator)
     identity = {"modules": list(settings.modules), "dim": settings.dim, "facts": dict(facts or {})}
     now = environment(config, identity, machine or {})
-    with open_run(Path(directory), config, now, resume) as opened:
+    with (
+        open_run(Path(directory), config, now, resume) as opened,
+        tracker(config.execution.track, opened.root, len(opened.generations)) as track,
+    ):
         state = _restore(opened, settings)
         while state.generation < settings.generations:
             state, record = _advance(settings, state, evaluator, opened)
+            track(record)
             if on_generation is not None:
                 on_generation(record)
         return summarise(opened.generations, opened.root)
