@@ -84,10 +84,12 @@ def tasks_hash(family: TaskFamily) -> str:
 
 
 def set_threads(threads: int | None) -> None:
-    """Use this many threads, in torch and in the kernels alike; None keeps torch's choice for both."""
-    if threads is not None:
-        torch.set_num_threads(threads)
-    numba.set_num_threads(min(torch.get_num_threads(), _MAX_THREADS))
+    """Use this many threads, in torch and in the kernels alike; None keeps torch's choice for both.
+
+    The kernels first: where they share OpenMP with torch, their first start sets torch's threads, too."""
+    chosen = torch.get_num_threads() if threads is None else threads
+    numba.set_num_threads(min(chosen, _MAX_THREADS))
+    torch.set_num_threads(chosen)
 
 
 def build_engine(model: LoadedModel, subspace: Subspace | None, token_budget: int | None = None) -> Engine:
