@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -19,6 +20,14 @@ from nograd.tasks.family import Task, TaskFamily
 Agent = Callable[[Task, Llm], Awaitable[Trajectory]]
 RewardFunction = Callable[[Trajectory, bool], float]
 BlameFunction = Callable[[Trajectory, Sequence[str]], tuple[float, ...]]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One candidate on some tasks: its evaluation, and a record per task (see `Trajectory.record`)."""
+
+    evaluation: Evaluation
+    records: tuple[dict[str, Any], ...]
 
 
 class AgentEvaluator:
@@ -69,20 +78,28 @@ class AgentEvaluator:
 
     def evaluate_tasks(self, tasks: Sequence[Task], thetas: NDArray[np.float32]) -> GenerationResult:
         """All candidates on these tasks. thetas: float32 [candidates, modules, size]."""
+        outcomes = self.outcomes(tasks, thetas)
+        return GenerationResult(tuple(o.evaluation for o in outcomes), self._counts(), outcomes[0].records)
+
+    def outcomes(self, tasks: Sequence[Task], thetas: NDArray[np.float32]) -> list[Outcome]:
+        """The same with the records of every candidate, not only of the first."""
         self.scheduler.forget()
         rollouts = [Rollout(partial(self.agent, task), theta) for theta in thetas for task in tasks]
         trajectories = self.scheduler.run(rollouts)
         groups = [trajectories[i : i + len(tasks)] for i in range(0, len(trajectories), len(tasks))]
-        records = tuple(
-            t.record(task.id, self.family.succeeded(task, t.answer))
-            for task, t in zip(tasks, groups[0], strict=True)
-        )
-        return GenerationResult(
-            tuple(self._evaluation(tasks, group) for group in groups), self._counts(), records
-        )
+        return [self._outcome(tasks, group) for group in groups]
 
-    def _evaluation(self, tasks: Sequence[Task], trajectories: Sequence[Trajectory]) -> Evaluation:
-        success = [self.family.succeeded(task, t.answer) for task, t in zip(tasks, trajectories, strict=True)]
+    def _outcome(self, tasks: Sequence[Task], trajectories: Sequence[Trajectory]) -> Outcome:
+        success = [self._succeeded(task, t) for task, t in zip(tasks, trajectories, strict=True)]
+        records = [t.record(task.id, ok) for task, t, ok in zip(tasks, trajectories, success, strict=True)]
+        return Outcome(self._evaluation(trajectories, success), tuple(records))
+
+    def _succeeded(self, task: Task, trajectory: Trajectory) -> bool:
+        """Whether the answer is right; a text to relay can only be had from a call that passed its check."""
+        relayed = not task.relay or trajectory.checks.get("caller", False)
+        return relayed and self.family.succeeded(task, trajectory.answer)
+
+    def _evaluation(self, trajectories: Sequence[Trajectory], success: Sequence[bool]) -> Evaluation:
         reward = float(np.mean([self.reward(t, ok) for t, ok in zip(trajectories, success, strict=True)]))
         failed = [self.blame(t, self.modules) for t, ok in zip(trajectories, success, strict=True) if not ok]
         metrics = _metrics(trajectories, success)

@@ -14,7 +14,7 @@ from nograd.llm.chat import Message
 from nograd.tasks.family import Example, Task, TaskFamily, ToolSpec
 
 _PLANNER = "Say in one short sentence how to find the answer."
-_SELECTOR = "Which tool?"
+_SELECTOR = "Copy the name of the tool that fits the task."
 _CALLER = "Write the arguments for the tool as JSON."
 _SYNTHESIZER = (
     "Give the final answer to the question, using the result of the tool. Reply with the answer only."
@@ -87,16 +87,15 @@ class Prompts:
         return list(self.family.examples)[:count]
 
     def _selector_turn(self, task: Task, plan: str) -> str:
-        tools = "" if self.same_tools else self._tools(task.offered) + "\n"
-        return f"{tools}{task.question}\nPlan: {plan}"
+        if self.same_tools:
+            return f"{task.question}\nPlan: {plan}"
+        tools = "\n".join(f"- {name}" for name in task.offered)
+        return f"Tools:\n{tools}\nTask: {task.question}\nPlan: {plan}"
 
     def _caller_turn(self, task: Task, tool: str) -> str:
         spec = self._spec(tool)
         parameters = "\n".join(f"- {name}: {text}" for name, text in spec.parameters.items())
         return f"Tool: {spec.name}\n{parameters}\nTask: {task.question}"
-
-    def _tools(self, names: Sequence[str]) -> str:
-        return "Tools:\n" + "\n".join(f"- {name}: {self._spec(name).description}" for name in names)
 
     def _spec(self, tool: str) -> ToolSpec:
         spec = self.family.tool(tool)

@@ -15,28 +15,19 @@ from nograd.agent.trajectory import Trajectory
 from nograd.cli.checks import check_names
 from nograd.cli.progress import loading_note
 from nograd.errors import ConfigError
-from nograd.run.build_agent import build_agent, four_stage
+from nograd.run.build_agent import four_stage
 from nograd.run.config import RunConfig
 from nograd.run.load import RunRecord
-from nograd.run.resume import check_identity
+from nograd.run.rebuild import check_agent, rebuild
 from nograd.tasks.family import Task, TaskFamily
 
 
 def evaluator_of(record: RunRecord, device: str = "auto") -> AgentEvaluator:
-    """The evaluator of a run, in the dtype it ran in. Raises RunError if the model or the tasks are no longer
-    the ones it ran with, ConfigError if it did not tune the four-stage agent."""
+    """The evaluator of a run, as `run.rebuild.rebuild` makes it, with a note about the loading."""
     check_names(record.config)
-    if record.config.evaluator != "agent":
-        raise ConfigError(
-            f"{record.path} tuned the evaluator {record.config.evaluator!r}, which has no language model to ask"
-        )
+    check_agent(record)
     loading_note(record.config.model.spec)
-    built = build_agent(_as_it_ran(record, device))
-    evaluator = built.evaluator
-    assert isinstance(evaluator, AgentEvaluator)
-    identity = {"modules": list(evaluator.modules), "dim": evaluator.dim, "facts": dict(built.facts)}
-    check_identity(record.path, identity)
-    return evaluator
+    return rebuild(record, device)
 
 
 def free_task(family: TaskFamily, question: str) -> Task:
@@ -62,12 +53,3 @@ def play(
     agent = replace(four_stage(config, evaluator.family), scoring=False)
     evaluator.scheduler.forget()
     return evaluator.scheduler.run([Rollout(partial(agent, task), theta) for theta in thetas])
-
-
-def _as_it_ran(record: RunRecord, device: str) -> RunConfig:
-    """dtype "auto" becomes what it was then; the device may be another."""
-    facts = record.environment["identity"]["facts"]
-    values = record.config.model_dump()
-    values["model"]["dtype"] = facts["dtype"]
-    values["execution"]["device"] = device
-    return RunConfig.model_validate(values)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numba
 import torch
@@ -16,17 +19,22 @@ from nograd.agent.scheduler import Scheduler
 from nograd.agent.trajectory import RewardWeights
 from nograd.assets import cache_dir
 from nograd.errors import ConfigError
+from nograd.llm.chat import ChatTokenizer
+from nograd.llm.checkpoint import weight_files
 from nograd.llm.delta import Perturbation
 from nograd.llm.engine import Engine
-from nograd.llm.loading import LoadedModel, load_model
+from nograd.llm.fingerprint import fingerprint
+from nograd.llm.loading import LoadedModel, load_model, pick_device
+from nograd.llm.sources import find_model
 from nograd.llm.subspace import Subspace, SubspaceSpec, build_subspace
 from nograd.llm.transformer import Transformer
-from nograd.run.config import RunConfig
+from nograd.run.config import ModelConfig, RunConfig
 from nograd.run.evaluators import Built
 from nograd.tasks.family import TaskFamily
 from nograd.tasks.registry import family as build_family
 
 _MAX_THREADS: int = vars(numba_config)["NUMBA_NUM_THREADS"]
+_NEWEST: dict[EngineSpec, LoadedEngine] = {}
 
 
 def build_agent(config: RunConfig) -> Built:
@@ -38,38 +46,82 @@ def build_agent(config: RunConfig) -> Built:
             f"tasks.batch = {config.tasks.batch}, but {family.name} has {len(family.tasks)} tasks; "
             f"ask for at most that many"
         )
-    model = load_model(
-        config.model.spec,
-        revision=config.model.revision,
-        dtype=config.model.dtype,
-        device=config.execution.device,
-    )
-    subspace = build_subspace(
-        model.architecture,
-        model.weights,
-        subspace_spec(config, len(STAGES)),
-        model.fingerprint,
-        cache_dir() / "subspaces",
-    )
-    scheduler = Scheduler(build_engine(model, subspace, config.execution.token_budget), model.chat, STAGES)
+    loaded = load_engine(engine_spec(config, len(STAGES)))
     evaluator = AgentEvaluator(
         four_stage(config, family),
         family,
-        scheduler,
-        subspace.size,
+        Scheduler(loaded.engine, loaded.chat, STAGES),
+        loaded.size,
         seed=config.seed,
         batch_size=config.tasks.batch,
         shaping=config.reward.shaping,
         reward=RewardWeights(config.reward.tool, config.reward.call, config.reward.attempt_cost),
+    )
+    facts = {**loaded.facts, "tasks": tasks_hash(family)}
+    machine = {"device": loaded.engine.transformer.device.type, "threads": torch.get_num_threads()}
+    return Built(evaluator, facts, machine)
+
+
+@dataclass(frozen=True)
+class EngineSpec:
+    """All that an engine is made from. device: resolved; weights: fingerprint of what the spec now names."""
+
+    model: ModelConfig
+    weights: str
+    subspace: SubspaceSpec
+    device: Literal["cpu", "cuda"]
+    token_budget: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedEngine:
+    """An engine with its model's tokenizer. size: coefficients per module. facts: what identifies the model."""
+
+    engine: Engine
+    chat: ChatTokenizer
+    size: int
+    facts: Mapping[str, str | None]
+
+
+def engine_spec(config: RunConfig, modules: int) -> EngineSpec:
+    """What the configuration asks for, of an agent with so many stages; no weights are read for it."""
+    subspace = subspace_spec(config, modules)
+    if subspace.kind == "svd" and subspace.binding == "round_robin":
+        subspace = replace(subspace, seed=0)  # nothing random in it: runs of all seeds share one engine
+    found = find_model(config.model.spec, config.model.revision)
+    return EngineSpec(
+        config.model,
+        fingerprint(weight_files(found.folder)),
+        subspace,
+        "cuda" if pick_device(config.execution.device).type == "cuda" else "cpu",
+        config.execution.token_budget,
+    )
+
+
+def load_engine(spec: EngineSpec) -> LoadedEngine:
+    """The engine, loaded once for all evaluators in a row with the same spec; the one before makes way first,
+    so that two are never in memory because of this."""
+    if spec not in _NEWEST:
+        _NEWEST.clear()
+        _NEWEST[spec] = _load(spec)
+    return _NEWEST[spec]
+
+
+def _load(spec: EngineSpec) -> LoadedEngine:
+    """Load model and subspace. The weights as loaded are dropped; the engine has its own."""
+    model = load_model(
+        spec.model.spec, revision=spec.model.revision, dtype=spec.model.dtype, device=spec.device
+    )
+    subspace = build_subspace(
+        model.architecture, model.weights, spec.subspace, model.fingerprint, cache_dir() / "subspaces"
     )
     facts = {
         "model": model.name,
         "revision": model.revision,
         "fingerprint": model.fingerprint,
         "dtype": str(model.dtype).removeprefix("torch."),
-        "tasks": tasks_hash(family),
     }
-    return Built(evaluator, facts, {"device": model.device.type, "threads": torch.get_num_threads()})
+    return LoadedEngine(build_engine(model, subspace, spec.token_budget), model.chat, subspace.size, facts)
 
 
 def tasks_hash(family: TaskFamily) -> str:

@@ -32,6 +32,7 @@ class Task:
 
     tool, arguments: the gold call. tool_output: what the gold call returns. answer: the gold final answer.
     offered: names of the tools the agent may choose from, gold included, in a fixed order.
+    relay: the answer is a text that only an accepted call hands out; without one no answer is right.
     """
 
     id: str
@@ -41,6 +42,7 @@ class Task:
     arguments: Mapping[str, Any]
     tool_output: str
     offered: tuple[str, ...]
+    relay: bool = False
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """The BFCL families: `bfcl` and `bfcl_echo`, each with a training and a held-out side.
 
 A task's tool does no work: a call that the checker accepts is answered with a text to relay. That text is the
-constant CORRECT in `bfcl`, as in the paper (section 5.10), and differs from task to task in `bfcl_echo`.
+constant CORRECT in `bfcl`, as in the paper (section 5.10), and differs from task to task in `bfcl_echo`. Only an
+accepted call hands it out, and the worked examples relay texts of their own, so that no prompt gives it away.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class Bfcl:
             _task(entry, echo, offered(entry, side, distractors=distractors, seed=seed)) for entry in side
         )
         self.examples: Sequence[Example] = tuple(
-            Example(_task(entry, echo, offered(entry, examples, distractors=distractors)), plan)
+            Example(_task(entry, True, offered(entry, examples, distractors=distractors)), plan)
             for entry, plan in EXAMPLES
         )
         self._entries = {entry.id: entry for entry in (*side, *examples)}
@@ -90,6 +91,7 @@ def _task(entry: Entry, echo: bool, names: tuple[str, ...]) -> Task:
         arguments=gold_arguments(entry),
         tool_output=f"The call succeeded. Reply with exactly this: {answer}",
         offered=names,
+        relay=True,
     )
 
 

@@ -1,0 +1,55 @@
+"""A run's agent built again as it ran, on its own tasks or on others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from nograd.agent.evaluator import AgentEvaluator
+from nograd.errors import ConfigError
+from nograd.run.build_agent import build_agent, four_stage
+from nograd.run.config import RunConfig
+from nograd.run.load import RunRecord
+from nograd.run.resume import check_identity
+from nograd.tasks.family import TaskFamily
+
+
+def check_agent(run: RunRecord) -> None:
+    """Raise ConfigError if the run did not tune the four-stage agent. Cheap: loads nothing."""
+    if run.config.evaluator != "agent":
+        raise ConfigError(
+            f"{run.path} tuned the evaluator {run.config.evaluator!r}, which has no language model to ask"
+        )
+
+
+def rebuild(run: RunRecord, device: str = "auto") -> AgentEvaluator:
+    """The evaluator of a run, in the dtype it ran in. Raises RunError if the model or the tasks are no longer
+    the ones it ran with, ConfigError if it did not tune the four-stage agent."""
+    check_agent(run)
+    built = build_agent(as_it_ran(run, device))
+    evaluator = built.evaluator
+    assert isinstance(evaluator, AgentEvaluator)
+    identity = {"modules": list(evaluator.modules), "dim": evaluator.dim, "facts": dict(built.facts)}
+    check_identity(run.path, identity)
+    return evaluator
+
+
+def on_tasks(evaluator: AgentEvaluator, config: RunConfig, family: TaskFamily) -> AgentEvaluator:
+    """The same model and agent on other tasks; nothing is scored, for no training is to follow."""
+    agent = replace(four_stage(config, family), scoring=False)
+    return AgentEvaluator(
+        agent,
+        family,
+        evaluator.scheduler,
+        evaluator.dim,
+        seed=config.seed,
+        shaping=0.0,
+        reward=evaluator.reward,
+    )
+
+
+def as_it_ran(run: RunRecord, device: str) -> RunConfig:
+    """dtype "auto" becomes what it was then; the device may be another."""
+    values = run.config.model_dump()
+    values["model"]["dtype"] = run.environment["identity"]["facts"]["dtype"]
+    values["execution"]["device"] = device
+    return RunConfig.model_validate(values)
