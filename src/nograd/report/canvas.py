@@ -105,7 +105,8 @@ def to_svg(panel: Panel) -> str:
 
 
 def to_png(panel: Panel) -> bytes:
-    """The panel as a PNG on white."""
+    """The panel as a PNG on white, laid out as it was last drawn."""
+    panel.drawing.set_layout_engine("none")
     return _save(panel, "png", {"Software": None}, dpi=130, facecolor="white")
 
 

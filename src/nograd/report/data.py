@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,8 +11,9 @@ import pandas as pd
 from nograd.errors import ConfigError, RunError
 from nograd.run import load as runs
 from nograd.run.files import disk_errors, write_atomic
+from nograd.study.cell_state import inspect_cell
 from nograd.study.results import frame
-from nograd.study.sweep_directory import find_sweeps, open_sweep
+from nograd.study.sweep_directory import Sweep, find_sweeps, open_sweep
 
 COLUMNS: dict[str, str] = {
     "plan": "plan of the sweep; missing for a run outside of one",
@@ -27,10 +29,13 @@ def load(paths: Path | str | Sequence[Path | str]) -> pd.DataFrame:
     """Tidy table, one row per run and generation, of all sweeps and runs at or below the paths.
 
     Columns: COLUMNS, and those of the evaluator and of the modules (see `run.load`). Half-finished runs are
-    in it; filter on `complete`. Raises RunError if a path holds neither a sweep nor a run."""
+    in it; filter on `complete`. A damaged run is left out, with a
+    warning. Raises RunError if a path holds neither a sweep nor a run."""
     several = [Path(paths)] if isinstance(paths, Path | str) else [Path(path) for path in paths]
     roots = {root.resolve(): root for path in several if path.exists() for root in _sweeps(path)}
-    inside = frame([open_sweep(root) for root in roots.values()])
+    sweeps = [open_sweep(root) for root in roots.values()]
+    inside = frame(sweeps)
+    _warn_of_damage(sweeps, inside)
     alone = [run for path in several for run in _runs_outside(path, set(roots))]
     tables = [table for table in (inside, _of_runs(alone)) if len(table)]
     if not tables:
@@ -53,6 +58,17 @@ def export(table: pd.DataFrame, out: Path) -> tuple[Path, ...]:
         table.to_csv(files[1], index=False)
         write_atomic(files[2], _describe(table).encode())
     return files
+
+
+def _warn_of_damage(sweeps: Sequence[Sweep], table: pd.DataFrame) -> None:
+    """Name the runs that are there and could not be read."""
+    read = set(table["run"]) if len(table) else set()
+    for sweep in sweeps:
+        for cell in sweep.cells:
+            if sweep.path(cell).exists() and str(sweep.path(cell)) not in read:
+                state = inspect_cell(sweep, cell)
+                if state.kind == "damaged":
+                    warnings.warn(f"left out: {state.text}", stacklevel=3)
 
 
 def _sweeps(path: Path) -> list[Path]:

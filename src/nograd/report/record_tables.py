@@ -48,10 +48,9 @@ def scaled_notes(studies: Sequence[Study]) -> tuple[str, ...]:
 
 def scaled(sweep: Sweep) -> str:
     """How a sweep differs from its plan, e.g. "seeds = 1-3, model = …"; empty if it does not."""
-    values = sweep.scaling.model_dump(exclude_none=True, exclude={"seeds"})
     seeds = sweep.scaling.seeds or sweep.file.plan.seeds
-    if seeds != sweep.file.plan.seeds:
-        values["seeds"] = format_seeds(seeds)
+    values: dict[str, Any] = {} if seeds == sweep.file.plan.seeds else {"seeds": format_seeds(seeds)}
+    values |= sweep.scaling.model_dump(exclude_none=True, exclude={"seeds"})
     values["settings"] = {key: value for key, value in values["settings"].items() if key != "execution"}
     return ", ".join(f"{key.removeprefix('settings.')} = {value}" for key, value in _flat(values).items())
 

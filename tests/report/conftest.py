@@ -1,0 +1,48 @@
+"""Small real sweeps, once per session: the main arms and the pre-study's, without a language model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nograd.report.gather import Study, gather
+from nograd.report.write import write_report
+from nograd.study.plan_file import load_plan
+from nograd.study.scaling import Scaling
+from nograd.study.sweep import run_sweep
+from nograd.study.sweep_directory import Sweep, create_sweep
+
+SYNTHETIC = {"evaluator": "synthetic", "tasks": {"family": "synthetic"}}
+
+
+def synthetic_sweep(root: Path, plan: str, seeds: tuple[int, ...], generations: int) -> Sweep:
+    """A finished sweep of a plan's arms in the synthetic environment."""
+    scaling = Scaling(seeds=seeds, generations=generations, settings=SYNTHETIC)
+    sweep = create_sweep(root / plan, load_plan(plan), scaling)
+    assert run_sweep(sweep).finished
+    return sweep
+
+
+@pytest.fixture(scope="session")
+def sweeps(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with finished sweeps of several plans."""
+    root = tmp_path_factory.mktemp("sweeps")
+    synthetic_sweep(root, "main", (1, 2, 3), 8)
+    synthetic_sweep(root, "credit-noise", (1, 2, 3), 8)
+    synthetic_sweep(root, "floor", (1, 2), 5)
+    synthetic_sweep(root, "prestudy", (1, 2), 3)
+    return root
+
+
+@pytest.fixture(scope="session")
+def studies(sweeps: Path) -> tuple[Study, ...]:
+    return gather([sweeps])
+
+
+@pytest.fixture(scope="session")
+def report(studies: tuple[Study, ...], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of a report about all but the pre-study, whose many arms take long to draw."""
+    out = tmp_path_factory.mktemp("report")
+    write_report([study for study in studies if study.file.name != "prestudy"], out)
+    return out
