@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -17,7 +18,7 @@ from nograd.agent.evaluator import AgentEvaluator, Outcome
 from nograd.cli import main
 from nograd.errors import ConfigError, RunError
 from nograd.report.heldout import arm_contrasts, arm_rates, check_distinct, rates_at
-from nograd.run import build_agent
+from nograd.run import build_agent, layout
 from nograd.run.config_source import load_config
 from nograd.run.evaluate import evaluate, parse_generations
 from nograd.run.evaluations import COLUMNS, evaluations_file, load_evaluations
@@ -99,6 +100,10 @@ def test_a_generation_that_the_run_lacks_is_refused(roots: dict[str, Path]) -> N
         evaluate([load_run(roots["hard"])], TASKS, "1-3")
 
 
+def sha256_of(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest() if file.exists() else ""
+
+
 def test_many_at_once_give_what_one_at_a_time_gives(roots: dict[str, Path]) -> None:
     runs = [load_run(root) for root in roots.values()]
     done = evaluate(runs, TASKS, "all")
@@ -110,6 +115,7 @@ def test_many_at_once_give_what_one_at_a_time_gives(roots: dict[str, Path]) -> N
             (one,) = judge.outcomes(tasks.tasks, each.run.theta[generation][None])
             assert record.success == one.evaluation.success
             assert record.reward == one.evaluation.reward
+            assert record.checkpoint == sha256_of(layout.checkpoint(each.run.path, generation - 1))
             assert [row["answer"] for row in record.outcomes] == [row["answer"] for row in one.records]
             assert [row["task"] for row in record.outcomes] == [task.id for task in tasks.tasks]
     answers = {tuple(row["answer"] for row in r.outcomes) for each in done for r in each.records.values()}
@@ -158,6 +164,27 @@ def test_one_engine_for_all_runs_with_the_same_model(
     monkeypatch.setattr(build_agent, "_NEWEST", {})
     evaluate([load_run(root) for root in roots.values()], TASKS, "last")
     assert len(loads) == 1
+
+
+def test_a_model_that_changed_on_disk_is_loaded_anew(tmp_path: Path) -> None:
+    config = load_config(None, [f"model.spec={tmp_path}", "subspace.dim=8", "model.dtype=float32"])
+    facts = []
+    for spread in (0.2, 0.2, 0.3):
+        if not facts or spread != 0.2:
+            save_tiny_chat(tmp_path, initializer_range=spread)
+        facts.append(build_agent.build_agent(config).facts["fingerprint"])
+    assert facts[0] == facts[1] != facts[2]
+
+
+def test_seeds_share_an_engine_unless_the_subspace_is_random(made: Path) -> None:
+    def spec(seed: int, *choices: str) -> build_agent.EngineSpec:
+        return build_agent.engine_spec(load_config(None, [f"model.spec={made / 'model'}", f"seed={seed}", *choices]), 4)
+
+    assert spec(1) == spec(2)
+    assert spec(1) != spec(1, "subspace.dim=8")
+    for choice in ("subspace.binding=shuffled", "subspace.basis=random", "subspace.basis=matched"):
+        assert spec(1, choice) == spec(1, choice)
+        assert spec(1, choice) != spec(2, choice)
 
 
 def changed(line: bytes, key: str, value: object) -> bytes:
