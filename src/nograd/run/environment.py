@@ -10,7 +10,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import nograd
 from nograd.run.config import RunConfig, results_bearing, results_hash
 
 LIBRARIES = ("nograd", "torch", "numpy", "transformers", "tokenizers", "safetensors")
@@ -35,7 +34,7 @@ def environment(config: RunConfig, identity: Mapping[str, Any], machine: Mapping
             "device": config.execution.device,
             **machine,
         },
-        "git": _git(Path(nograd.__file__).parent),
+        "git": _git(Path(__file__).parents[1]),
     }
 
 
