@@ -21,7 +21,7 @@ from nograd.report.heldout import arm_contrasts, arm_rates, check_distinct, rate
 from nograd.run import build_agent, layout
 from nograd.run.config_source import load_config
 from nograd.run.evaluate import evaluate, parse_generations
-from nograd.run.evaluations import COLUMNS, evaluations_file, load_evaluations
+from nograd.run.evaluations import COLUMNS, load_evaluations
 from nograd.run.load import load_run
 from nograd.run.lock import locked
 from nograd.run.rebuild import on_tasks, rebuild
@@ -147,7 +147,7 @@ def test_an_interrupted_evaluation_ends_in_the_same_bytes(roots: dict[str, Path]
         evaluate([run], TASKS, "1", on_evaluation=stop)
     assert list(load_evaluations(run.path)["generation"]) == [0]
     evaluate([run], TASKS, "all")
-    assert evaluations_file(run.path, TASKS).read_bytes() == evaluations_file(whole.path, TASKS).read_bytes()
+    assert layout.evaluations(run.path, TASKS).read_bytes() == layout.evaluations(whole.path, TASKS).read_bytes()
 
 
 def test_one_engine_for_all_runs_with_the_same_model(
@@ -209,7 +209,7 @@ def test_results_of_something_else_are_refused(
 ) -> None:
     run = load_run(roots["uniform"])
     evaluate([run], TASKS, "last")
-    file = evaluations_file(run.path, TASKS)
+    file = layout.evaluations(run.path, TASKS)
     lines = file.read_bytes().splitlines()
     lines[line] = changed(lines[line], key, value)
     file.write_bytes(b"\n".join(lines) + b"\n")
@@ -223,14 +223,14 @@ def test_results_of_something_else_are_refused(
 def test_torn_results_are_refused(roots: dict[str, Path]) -> None:
     run = load_run(roots["uniform"])
     evaluate([run], TASKS, "last")
-    file = evaluations_file(run.path, TASKS)
+    file = layout.evaluations(run.path, TASKS)
     file.write_bytes(file.read_bytes()[:-20])
     with pytest.raises(RunError, match=r"cannot be read .* delete it to evaluate again"):
         evaluate([run], TASKS, "last")
 
 
 def test_two_evaluations_of_a_run_do_not_meet(roots: dict[str, Path]) -> None:
-    folder = evaluations_file(roots["hard"], TASKS).parent
+    folder = layout.evaluations(roots["hard"], TASKS).parent
     folder.mkdir()
     with locked(folder), pytest.raises(RunError, match="in use"):
         evaluate([load_run(roots["hard"])], TASKS)

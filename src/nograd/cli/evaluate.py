@@ -129,9 +129,10 @@ def _print_contrasts(contrasts: list[ArmContrast]) -> None:
 def _write(done: list[Evaluated], family: str, out: Path | None) -> list[Path]:
     from nograd.cli.output import console
     from nograd.report.heldout import draw_heldout_curves
-    from nograd.run.evaluations import evaluations_file, load_evaluations
+    from nograd.run import layout
+    from nograd.run.evaluations import load_evaluations
 
-    files = [evaluations_file(each.run.path, family) for each in done]
+    files = [layout.evaluations(each.run.path, family) for each in done]
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
         data = out / f"{family}.csv"

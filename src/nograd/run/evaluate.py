@@ -16,11 +16,11 @@ import numpy as np
 
 from nograd.agent.evaluator import Outcome
 from nograd.errors import ConfigError, NogradError
+from nograd.run import layout
 from nograd.run.build_agent import engine_spec, tasks_hash
 from nograd.run.evaluations import (
     EvaluationRecord,
     checkpoint_of,
-    evaluations_file,
     header,
     read_evaluations,
     write_evaluations,
@@ -71,7 +71,7 @@ class _Book:
             outcomes=tuple({k: v for k, v in row.items() if k != "steps"} for row in outcome.records),
         )
         self.records[generation] = record
-        write_evaluations(evaluations_file(self.run.path, self.family), self.head, self.records.values())
+        write_evaluations(layout.evaluations(self.run.path, self.family), self.head, self.records.values())
         return record
 
 
@@ -122,7 +122,7 @@ def _opened(run: RunRecord, tasks: TaskFamily, generations: str) -> Iterator[_Bo
     except NogradError as error:
         raise ConfigError(f"{run.path}: {error}") from None
     check_agent(run)
-    folder = evaluations_file(run.path, tasks.name).parent
+    folder = layout.evaluations(run.path, tasks.name).parent
     with disk_errors():
         folder.mkdir(exist_ok=True)
     with locked(folder):

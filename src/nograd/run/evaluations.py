@@ -15,6 +15,7 @@ from typing import Any
 import pandas as pd
 
 from nograd.errors import RunError
+from nograd.run import layout
 from nograd.run.config import results_hash
 from nograd.run.files import disk_errors, write_atomic
 from nograd.run.load import RunRecord, find_runs, load_run
@@ -47,11 +48,6 @@ class EvaluationRecord:
     outcomes: tuple[Mapping[str, Any], ...]
 
 
-def evaluations_file(root: Path, family: str) -> Path:
-    """Where a run keeps its results on a family."""
-    return root / "evaluations" / f"{family}.jsonl"
-
-
 def header(run: RunRecord, family: str, tasks: str) -> dict[str, Any]:
     """What a run's results on a family depend on beside the generation. tasks: hash of the family's tasks."""
     facts = run.environment["identity"]["facts"]
@@ -71,7 +67,7 @@ def read_evaluations(
 
     Raises RunError for a damaged file, for one that was made from other coefficients than the run's, and, if
     `expected` is given, for another header."""
-    path = evaluations_file(run.path, family)
+    path = layout.evaluations(run.path, family)
     if not path.exists():
         return {}
     found, records = _read(path)
@@ -118,7 +114,7 @@ def row(run: RunRecord, family: str, record: EvaluationRecord) -> dict[str, Any]
 
 
 def _rows(run: RunRecord, family: str | None) -> Iterable[dict[str, Any]]:
-    for path in sorted(evaluations_file(run.path, "").parent.glob("*.jsonl")):
+    for path in sorted(layout.evaluations(run.path, "").parent.glob("*.jsonl")):
         if family in (None, path.stem):
             for record in read_evaluations(run, path.stem).values():
                 yield row(run, path.stem, record)

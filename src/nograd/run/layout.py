@@ -7,6 +7,7 @@ generations.jsonl               one line per generation; the line commits the ge
 checkpoints/00007.safetensors   search state after generation 7, theta included
 trajectories/first.jsonl        the center's trajectories in generation 0
 trajectories/newest.jsonl       the same for the newest generation
+evaluations/bfcl_heldout.jsonl  what `nograd evaluate` found on a task family, one line per generation
 """
 
 from __future__ import annotations
@@ -29,6 +30,11 @@ def checkpoint(root: Path, generation: int) -> Path:
 def trajectories(root: Path, which: str) -> Path:
     """The center's trajectories; which: "first" or "newest"."""
     return root / "trajectories" / f"{which}.jsonl"
+
+
+def evaluations(root: Path, family: str) -> Path:
+    """The results of saved coefficients on a task family."""
+    return root / "evaluations" / f"{family}.jsonl"
 
 
 def holds_run(root: Path) -> bool:
