@@ -93,6 +93,9 @@ def test_dry_run_judges_by_the_newest_run_like_it(
     assert "new sweep sweeps/sparse-2" in outcome.out
     left = nograd("sweep", "--resume", "sweeps/sparse", "--dry-run")
     assert "runs: 0 to do" in left.out
+    assert "time: none" in left.out
+    replay = nograd("sweep", "held-out", "--dry-run").out
+    assert "it is judged from the runs of a finished bfcl-main sweep (--source)" in replay
 
 
 def wait_for(process: subprocess.Popen[str], there: Callable[[], bool]) -> None:

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from nograd.study.cells import Cell
     from nograd.study.executors import Executor
-    from nograd.study.plan import Plan
     from nograd.study.scaling import Scaling
     from nograd.study.sweep import SweepOutcome
     from nograd.study.sweep_directory import Sweep
@@ -96,7 +94,9 @@ def _start(
     workers: int,
     dry_run: bool,
 ) -> None:
+    from nograd.cli.output import console
     from nograd.cli.run import _free_directory
+    from nograd.cli.sweep_cost import describe
     from nograd.cli.sweep_scaling import check_cells
     from nograd.study.cells import cells
     from nograd.study.plan_file import load_plan
@@ -107,12 +107,15 @@ def _start(
     check_cells(planned)
     root = out or _free_directory(SWEEPS / file.name)
     if dry_run:
-        _say_cost(file.plan, [(cell, 0) for cell in planned], workers, f"new sweep {root}")
+        console().print(f"new sweep {root}", soft_wrap=True)
+        console().print(describe(file.plan, [(cell, 0) for cell in planned], workers, source), soft_wrap=True)
     else:
         _run(create_sweep(root, file, scaling, source), executor)
 
 
 def _go_on(root: Path, executor: Executor, workers: int, dry_run: bool) -> None:
+    from nograd.cli.output import console
+    from nograd.cli.sweep_cost import describe
     from nograd.study.cell_state import inspect
     from nograd.study.sweep_directory import open_sweep
 
@@ -121,7 +124,8 @@ def _go_on(root: Path, executor: Executor, workers: int, dry_run: bool) -> None:
         _run(opened, executor)
         return
     states = [(state.cell, state.steps) for state in inspect(opened) if state.kind != "damaged"]
-    _say_cost(opened.file.plan, states, workers, f"what is left of {root}")
+    console().print(f"what is left of {root}", soft_wrap=True)
+    console().print(describe(opened.file.plan, states, workers, opened.source), soft_wrap=True)
 
 
 def _check_resume(plan: str | None, out: Path | None, source: Path | None, scaling: Scaling) -> None:
@@ -165,13 +169,6 @@ def _say_outcome(opened: Sweep, outcome: SweepOutcome) -> None:
         f"{len(outcome.complete)} runs complete in {opened.root}\ntry next: nograd report {root}",
         soft_wrap=True,
     )
-
-
-def _say_cost(plan: Plan, states: list[tuple[Cell, int]], workers: int, what: str) -> None:
-    from nograd.cli.output import console
-    from nograd.cli.sweep_cost import describe
-
-    console().print(f"{what}\n{describe(plan, states, workers)}", soft_wrap=True)
 
 
 def _again(root: Path) -> str:

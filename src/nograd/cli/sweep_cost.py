@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
@@ -13,69 +14,100 @@ from nograd.run.config import RunConfig
 from nograd.run.config_source import load_config
 from nograd.run.generation import read_generations
 from nograd.run.progress import duration
-from nograd.study.cells import Cell, cell_rollouts, step_rollouts
+from nograd.study.cells import Cell, cell_steps, step_rollouts
 from nograd.study.plan import Plan
 
 FOLDERS = (Path("runs"), Path("sweeps"))
 """Where earlier runs are looked for."""
 
-TWO_CORES = {"synthetic": 2e-4, "smollm2-135m": 0.06}
+TWO_CORES = {"synthetic": 5e-6, "smollm2-135m": 0.1}
 """Seconds per rollout where there is no earlier run to judge from, measured on two CPU cores (in-house tasks
 for the model); by evaluator or model."""
 
+WRITING = 0.01
+"""Seconds that a generation takes beside its rollouts, mostly to be written safely."""
 
-def describe(plan: Plan, states: Sequence[tuple[Cell, int]], workers: int = 1) -> str:
-    """Runs, rollouts and time of the cells, each with the number of its steps that are done already."""
-    costs = [(cell, cell_rollouts(plan, cell) - steps * step_rollouts(plan, cell)) for cell, steps in states]
-    rollouts = sum(count for _, count in costs)
-    runs = sum(count > 0 for _, count in costs)
-    arms = len({cell.label for cell, _ in costs})
-    seeds = len({cell.seed for cell, _ in costs})
+
+@dataclass(frozen=True)
+class Pace:
+    """Seconds per rollout, and where they were measured."""
+
+    seconds: float
+    where: str
+
+
+def describe(
+    plan: Plan, states: Sequence[tuple[Cell, int]], workers: int = 1, source: Path | None = None
+) -> str:
+    """Runs, rollouts and time of the cells, each with the number of its steps that are done already.
+
+    source: the sweep that a replay takes its coefficients from."""
+    left = [(cell, cell_steps(plan, cell) - steps) for cell, steps in states]
+    todo = [(cell, steps) for cell, steps in left if steps > 0]
+    arms, seeds = {cell.label for cell, _ in states}, {cell.seed for cell, _ in states}
     return (
-        f"runs: {runs} to do ({arms} arms × {seeds} seeds)\n"
-        f"rollouts: {rollouts:,}\n"
-        f"time: {_time(costs, workers)}"
+        f"runs: {len(todo)} to do ({len(arms)} arms × {len(seeds)} seeds)\n"
+        f"rollouts: {sum(steps * step_rollouts(plan, cell) for cell, steps in todo):,}\n"
+        f"time: {_time(plan, todo, workers, source)}"
     )
 
 
-def _time(costs: Sequence[tuple[Cell, int]], workers: int) -> str:
-    total, sources = 0.0, set()
-    paces: dict[str, tuple[float, str] | None] = {}
-    for cell, count in costs:
-        key = repr((cell.config.evaluator, cell.config.model, cell.config.tasks.family))
-        if key not in paces:
-            paces[key] = seconds_per_rollout(cell.config)
-        pace = paces[key]
-        if pace is None:
-            return (
-                f"not known: no earlier run of {cell.config.model.spec} on {cell.config.tasks.family} in "
-                f"{' or '.join(f'{folder}/' for folder in FOLDERS)}; try one generation with 'nograd run'"
-            )
-        total += count * pace[0]
-        sources.add(pace[1])
-    several = f" with one run at a time; {workers} at a time share the machine" if workers > 1 else ""
-    return f"about {duration(total)} at the speed of {' and '.join(sorted(sources)) or 'nothing'}{several}"
-
-
-def seconds_per_rollout(config: RunConfig, folders: Sequence[Path] = FOLDERS) -> tuple[float, str] | None:
-    """Seconds per rollout and where the number comes from: the newest run with the same evaluator, model and
-    tasks, else a measurement that nograd comes with; None without either."""
+def pace(config: RunConfig, folders: Sequence[Path] = FOLDERS) -> Pace | None:
+    """That of the newest run with the same evaluator, model and tasks, else a measurement that comes with
+    nograd; None without either."""
     files = [file for folder in folders for file in folder.rglob(layout.CONFIG)]
     for file in sorted(files, key=lambda file: file.stat().st_mtime, reverse=True):
-        try:
-            other, records = load_config(file), read_generations(file.parent)
-        except NogradError:
-            continue
-        if records and _alike(config, other):
-            seconds = median(record.seconds["generation"] for record in records)
-            return seconds / rollouts_per_generation(other), str(file.parent)
+        found = _pace_of(file.parent, like=config)
+        if found is not None:
+            return found
     known = config.model.spec if config.evaluator == "agent" else config.evaluator
-    return (TWO_CORES[known], "two CPU cores") if known in TWO_CORES else None
+    return Pace(TWO_CORES[known], "two CPU cores") if known in TWO_CORES else None
 
 
-def _alike(config: RunConfig, other: RunConfig) -> bool:
-    return (
-        other.evaluator == config.evaluator
-        and (config.evaluator != "agent" or other.model == config.model)
-        and other.tasks.family == config.tasks.family
-    )
+def _time(plan: Plan, todo: Sequence[tuple[Cell, int]], workers: int, source: Path | None) -> str:
+    total, places = 0.0, set()
+    paces: dict[str, Pace | None] = {}
+    for cell, steps in todo:
+        key = repr((cell.config.evaluator, cell.config.model, cell.config.tasks.family))
+        if key not in paces:
+            paces[key] = pace(cell.config) if plan.replay is None else _source_pace(cell, source)
+        found = paces[key]
+        if found is None:
+            return _unknown(plan, cell, source)
+        total += steps * (step_rollouts(plan, cell) * found.seconds + WRITING)
+        places.add(found.where)
+    if not todo:
+        return "none"
+    several = f" with one run at a time; {workers} at a time share the machine" if workers > 1 else ""
+    return f"about {duration(total)} at the speed of {' and '.join(sorted(places))}{several}"
+
+
+def _unknown(plan: Plan, cell: Cell, source: Path | None) -> str:
+    if plan.replay is not None:
+        what = source or f"a finished {plan.replay.source} sweep (--source)"
+        return f"not known: it is judged from the runs of {what}"
+    folders = " or ".join(f"{folder}/" for folder in FOLDERS)
+    model, family = cell.config.model.spec, cell.config.tasks.family
+    return f"not known: no earlier run of {model} on {family} in {folders}; try one generation first"
+
+
+def _source_pace(cell: Cell, source: Path | None) -> Pace | None:
+    return None if source is None else _pace_of(source / cell.folder)
+
+
+def _pace_of(run: Path, like: RunConfig | None = None) -> Pace | None:
+    """The pace of a run, None if it has none or is not like the configuration."""
+    try:
+        config = load_config(run / layout.CONFIG)
+        records = read_generations(run) if like is None or _alike(config, like) else []
+    except NogradError:
+        return None
+    if not records:
+        return None
+    seconds = median(record.seconds["generation"] for record in records)
+    return Pace(seconds / rollouts_per_generation(config), str(run))
+
+
+def _alike(one: RunConfig, other: RunConfig) -> bool:
+    same_model = one.evaluator != "agent" or one.model == other.model
+    return one.evaluator == other.evaluator and one.tasks.family == other.tasks.family and same_model
