@@ -31,8 +31,19 @@ def sweeps(tmp_path_factory: pytest.TempPathFactory) -> Path:
     synthetic_sweep(root, "main", (1, 2, 3), 8)
     synthetic_sweep(root, "credit-noise", (1, 2, 3), 8)
     synthetic_sweep(root, "floor", (1, 2), 5)
-    synthetic_sweep(root, "prestudy", (1, 2), 3)
+    synthetic_sweep(root, "prestudy", (1, 2), 2)
     return root
+
+
+@pytest.fixture(scope="session")
+def replayed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, ...]:
+    """A trained BFCL-shaped sweep and its replay."""
+    root = tmp_path_factory.mktemp("replayed")
+    trained = synthetic_sweep(root, "bfcl-main", (1, 2), 4)
+    scaling = Scaling(seeds=(1, 2), settings={"evaluator": "synthetic"})
+    replay = create_sweep(root / "held-out", load_plan("held-out"), scaling, trained.root)
+    assert run_sweep(replay).finished
+    return gather([root])
 
 
 @pytest.fixture(scope="session")

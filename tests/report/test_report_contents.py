@@ -104,6 +104,21 @@ def test_tables_1_and_5_carry_the_paper_s_numbers(studies: tuple[Study, ...], sw
     assert six["stationary_tight"]["uniform AUC"] == pytest.approx(expected)
 
 
+def test_a_replay_is_about_coefficients(replayed: tuple[Study, ...], tmp_path: Path) -> None:
+    held_out = study(replayed, "held-out")
+    measured = held_out.results.measured
+    main = rows(contrast_table(held_out, "final_success"))
+    assert main["hard"]["mean"] == pytest.approx(np.mean([r.success[-1] for r in measured["hard"].values()]))
+    three = rows(next(table for table in paper_tables(replayed) if table.name == "paper-table-3"))
+    untrained = np.mean([run.success[0] for runs in measured.values() for run in runs.values()])
+    assert three["untrained (θ = 0)"]["success"] == pytest.approx(untrained)
+    assert [row["success ‡"] for row in three.values()] == [0.583, 0.696, 0.743, 0.660, 0.717]
+    write_report(replayed, tmp_path)
+    assert (tmp_path / "figures/paper-figure-3.svg").exists()
+    assert (tmp_path / "figures/held-out-seeds-soft.png").exists()
+    assert not list((tmp_path / "figures").glob("held-out-credit-*"))
+
+
 def test_arms_of_the_paper_exist_in_the_plans(studies: tuple[Study, ...]) -> None:
     for plan, label in [*STARVATION_ARMS.values(), *((plan, label) for plan, label, _ in BFCL_ARMS)]:
         assert label in load_plan(plan).plan.arms

@@ -90,7 +90,9 @@ def _curves(study: Study) -> Panel:
     for index, (label, runs) in enumerate(study.results.measured.items()):
         if runs:
             color, marker = COLORS[index], MARKERS[index]
-            axes.plot(mean_curve(runs), color=color, marker=marker, markevery=6, markersize=4, label=label)
+            axes.plot(
+                mean_curve(study, label), color=color, marker=marker, markevery=6, markersize=4, label=label
+            )
     axes.set(title="(a) learning curves", xlabel="generation", ylabel="success", ylim=(0, 1.02))
     axes.legend(loc="best")
     return Panel("paper-figure-1a", "Mean success by generation of the main arms", drawing)

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from nograd.stats import Contrast, Line
 
-Runs = Mapping[int, Measured]
 Curve = NDArray[np.float64]
 
 
@@ -34,12 +33,11 @@ def learning_curves(study: Study) -> Figure | None:
         if full:
             panels.append(_means_panel(study, baseline, full))
             panels += [_seeds_panel(study, baseline, label) for label in full]
+    bold = f"as the mean of the last {WINDOW} generations" if study.plan.replay is None else "as it is"
     caption = (
-        f"Success of the center on each generation's tasks. Bold: mean over seeds, as the mean of the last "
-        f"{WINDOW} generations. Thin: one seed each. Dashed: the baseline's bold line."
+        f"Success of the center on each generation's tasks. Bold: mean over seeds, {bold}. Thin: one seed "
+        f"each. Dashed: the baseline's bold line."
     )
-    if study.plan.replay is not None:
-        caption = "Success of each evaluated set of coefficients, θ = 0 first. Thin: one seed each."
     return Figure("Learning curves", caption, tuple(panels)) if panels else None
 
 
@@ -79,9 +77,10 @@ def starvation(study: Study, fits: Sequence[Regression]) -> Figure | None:
     return Figure("Loss and starvation", caption, panels) if panels else None
 
 
-def mean_curve(runs: Runs) -> Curve:
-    """Mean success over seeds, float64 [generations]; smoothed as `running_mean` does."""
-    return running_mean(np.mean([run.success for run in runs.values()], axis=0))
+def mean_curve(study: Study, label: str) -> Curve:
+    """Mean success over seeds, float64 [steps]; smoothed as `running_mean` does, unless it is a replay's."""
+    mean = np.mean([run.success for run in study.results.measured[label].values()], axis=0)
+    return running_mean(mean) if study.plan.replay is None else mean
 
 
 def file_name(*parts: str) -> str:
@@ -92,7 +91,7 @@ def file_name(*parts: str) -> str:
 def _means_panel(study: Study, baseline: str, labels: Sequence[str]) -> Panel:
     drawing, (axes,) = blank()
     for index, label in enumerate(labels):
-        curve = mean_curve(study.results.measured[label])
+        curve = mean_curve(study, label)
         axes.plot(
             curve,
             color=COLORS[index % len(COLORS)],
@@ -102,7 +101,7 @@ def _means_panel(study: Study, baseline: str, labels: Sequence[str]) -> Panel:
             markevery=max(1, len(curve) // 8),
             label=_short(label),
         )
-    _curve_frame(axes, f"arms against {baseline}", _lowest(study, baseline))
+    _curve_frame(axes, study, baseline, f"arms against {baseline}")
     axes.legend(loc="best")
     alt = f"Mean success by generation of {', '.join(labels)}"
     return Panel(file_name(study.slug, "curves", baseline), alt, drawing)
@@ -115,10 +114,10 @@ def _seeds_panel(study: Study, baseline: str, label: str) -> Panel:
     for run in runs.values():
         axes.plot(run.success, color=color, linewidth=0.8, alpha=0.35)
     if label != baseline and study.results.measured.get(baseline):
-        axes.plot(mean_curve(study.results.measured[baseline]), color=BLACKISH, linestyle="--", linewidth=1.5)
-    axes.plot(mean_curve(runs), color=color, linewidth=2.2)
+        axes.plot(mean_curve(study, baseline), color=BLACKISH, linestyle="--", linewidth=1.5)
+    axes.plot(mean_curve(study, label), color=color, linewidth=2.2)
     seeds = f"{len(runs)} seed{'s' if len(runs) > 1 else ''}"
-    _curve_frame(axes, f"{label}, {seeds}", _lowest(study, baseline))
+    _curve_frame(axes, study, baseline, f"{label}, {seeds}")
     alt = f"Success by generation of {label}, one line per seed"
     return Panel(file_name(study.slug, "seeds", label), alt, drawing)
 
@@ -129,12 +128,13 @@ def _lowest(study: Study, baseline: str) -> float:
     return math.floor(min(float(run.success.min()) for run in runs) * 10 + 1e-9) / 10
 
 
-def _curve_frame(axes: Axes, title: str, lowest: float) -> None:
+def _curve_frame(axes: Axes, study: Study, baseline: str, title: str) -> None:
     from matplotlib.ticker import MaxNLocator
 
     axes.set_title(title)
-    axes.set_ylim(lowest - 0.02, 1.02)
-    axes.set_xlabel("generation")
+    axes.set_ylim(_lowest(study, baseline) - 0.02, 1.02)
+    replayed = "evaluated coefficients, 0: untouched model"
+    axes.set_xlabel("generation" if study.plan.replay is None else replayed)
     axes.set_ylabel("success")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 

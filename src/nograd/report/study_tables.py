@@ -41,6 +41,15 @@ FURTHER = (
     "relay",
     "concentration",
 )
+REPLAYED = (
+    "zero_theta_success",
+    "final_success",
+    "final_gain",
+    "final_tool_accuracy",
+    "final_caller_accuracy",
+    "final_relay",
+)
+"""The same for a replay, whose steps are coefficients and no generations."""
 HOW = (
     "Δ: mean difference from the baseline, paired by seed, with its 95% Student t interval. p: two-sided "
     "sign-flip test, exact up to 20 seeds. Holm p: adjusted for the other contrasts of this table. TOST p: "
@@ -71,7 +80,8 @@ def pooled_table(study: Study) -> Table | None:
 
 def further_table(study: Study) -> Table | None:
     """Mean ± SD of further metrics by arm; those that no run has are left out."""
-    columns = [name for name in FURTHER if _has(study, name)]
+    names = FURTHER if study.plan.replay is None else REPLAYED
+    columns = [name for name in names if _has(study, name)]
     if not columns:
         return None
     tables = {name: arm_rows(study.results, study.plan, name) for name in columns}
