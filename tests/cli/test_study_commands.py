@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -47,6 +48,15 @@ def test_a_plan_s_file_starts_a_plan_of_one_s_own(nograd: Command, tmp_path: Pat
     mine = tmp_path / "mine.toml"
     mine.write_text(nograd("plans", "sparse", "--toml").out, encoding="utf-8")
     assert "sparse" in nograd("plans", mine).out
+
+
+def test_the_plan_of_the_documentation_is_one(nograd: Command, tmp_path: Path) -> None:
+    text = (Path(__file__).parents[2] / "docs/study.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    (tmp_path / "mine.toml").write_text(block, encoding="utf-8")
+    shown = nograd("plans", tmp_path / "mine.toml")
+    assert shown.status == 0, shown.err
+    assert "prediction even" in shown.out
 
 
 def test_a_sweep_runs_every_cell_and_says_what_next(floor: Path, nograd: Command) -> None:

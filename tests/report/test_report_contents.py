@@ -26,6 +26,7 @@ from nograd.report.table import Table
 from nograd.report.write import write_report
 from nograd.run.load import load_run
 from nograd.study.plan_file import load_plan
+from nograd.study.sweep_directory import create_sweep
 
 Row = Mapping[str, object]
 
@@ -176,6 +177,14 @@ def test_the_same_sweeps_give_the_same_figures(
     write_report([study(studies, "floor")], tmp_path)
     for path in tmp_path.glob("figures/floor-*.svg"):
         assert path.read_bytes() == (report / "figures" / path.name).read_bytes()
+
+
+def test_plans_of_one_name_and_other_arms_are_not_mixed(sweeps: Path, tmp_path: Path) -> None:
+    text = (sweeps / "floor/plan.toml").read_text(encoding="utf-8").split("[[predictions]]")[0]
+    (tmp_path / "floor.toml").write_text(text + 'more = "random"\n', encoding="utf-8")
+    other = create_sweep(tmp_path / "other", load_plan(tmp_path / "floor.toml"))
+    with pytest.raises(RunError, match="with other arms; look at them apart"):
+        gather([sweeps / "floor", other.root])
 
 
 def test_mistakes_are_named(studies: tuple[Study, ...], sweeps: Path, tmp_path: Path) -> None:

@@ -65,9 +65,11 @@ def _show(file: PlanFile) -> None:
     out.print(f"{file.name}: {plan.title}", style="bold", soft_wrap=True)
     extends = f", extends {plan.extends}" if plan.extends else ""
     replay = f", replays a {plan.replay.source} sweep on {plan.replay.family}" if plan.replay else ""
+    for text in (plan.paper, " ".join(plan.notes.split())):
+        if text:
+            out.print(text, soft_wrap=True)
     out.print(
-        f"{plan.paper}\n{' '.join(plan.notes.split())}\n\n"
-        f"seeds {format_seeds(plan.seeds)}{extends}{replay}; {len(cells(plan))} runs, {rollouts(plan):,} "
+        f"\nseeds {format_seeds(plan.seeds)}{extends}{replay}; {len(cells(plan))} runs, {rollouts(plan):,} "
         f"rollouts\nsettings of all arms: {dumps(plan.settings).decode()}\n",
         soft_wrap=True,
     )

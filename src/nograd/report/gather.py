@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from nograd.errors import RunError
 from nograd.study.ledger import LedgerRow, score
 from nograd.study.plan import Plan
 from nograd.study.plan_file import PlanFile
@@ -63,6 +64,12 @@ def ledger_rows(study: Study) -> tuple[LedgerRow, ...]:
 
 def _study(sweeps: Sequence[Sweep], by_plan: Mapping[str, Sequence[Sweep]]) -> Study:
     first = sweeps[0]
+    for other in sweeps:
+        if list(other.file.plan.arms) != list(first.file.plan.arms):
+            raise RunError(
+                f"{first.root} and {other.root} are sweeps of plans called {first.file.name!r} with other "
+                f"arms; look at them apart, or give one plan another name"
+            )
     came_from = Path(first.record["plan"]["path"])
     file = PlanFile(first.file.name, came_from, first.file.text, first.file.plan)
     extended = by_plan.get(file.plan.extends or "", ())
