@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import pty
 import re
 import signal
 import subprocess
@@ -76,6 +78,24 @@ def test_workers_and_tracking(nograd: Command, tmp_path: Path) -> None:
     assert len(list(root.glob("*/seed-0001/tensorboard/events*"))) == 2
     assert "sparse/seed-0001 complete; " in outcome.err
     assert "2 of 2 runs, 100% of the rollouts" in outcome.err
+
+
+def test_a_terminal_gets_one_bar_for_the_whole_sweep(tmp_path: Path) -> None:
+    screen, terminal = pty.openpty()
+    size = ("--seeds", "1", "--generations", "3", "--out", str(tmp_path / "bar"))
+    code = "import sys; from nograd.cli import main; sys.exit(main())"
+    command = [sys.executable, "-c", code, "sweep", "sparse", *SYNTHETIC, *size]
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "TERM": "xterm", "COLUMNS": "120"}
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=terminal, env=environment) as process:
+        os.close(terminal)
+        seen = b""
+        with contextlib.suppress(OSError):  # the end of a terminal
+            while part := os.read(screen, 4096):
+                seen += part
+    os.close(screen)
+    assert process.returncode == 0
+    assert "2 of 2 runs, 100% of the rollouts" in seen.decode()
+    assert "complete;" not in seen.decode()
 
 
 def test_dry_run_counts_and_makes_nothing(

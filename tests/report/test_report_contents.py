@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from report_sweeps import synthetic_sweep
 from scipy import stats
 
 from nograd.errors import ConfigError, RunError
@@ -21,7 +22,7 @@ from nograd.report.paper_figures import BFCL_ARMS
 from nograd.report.paper_tables import paper_tables
 from nograd.report.record_tables import ledger_table, scaled_notes
 from nograd.report.starvation import regressions
-from nograd.report.study_tables import contrast_table, missing_table
+from nograd.report.study_tables import contrast_table, missing_table, movement_table, pooled_table
 from nograd.report.table import Table
 from nograd.report.write import write_report
 from nograd.run.load import load_run
@@ -137,6 +138,39 @@ def test_the_regression_is_about_the_most_credited_module(studies: tuple[Study, 
     losses = [contrast.estimate for _, contrast in regression.points.values()]
     slope, _ = np.polyfit(rates, np.array(losses, float), 1)
     assert regression.fit.line.slope == pytest.approx(slope)
+
+
+def test_compensated_steps_are_in_no_regression(tmp_path: Path) -> None:
+    synthetic_sweep(tmp_path, "burst", (1, 2), 4)
+    (regression,) = regressions(gather([tmp_path])[0])
+    assert list(regression.points) == ["burst", "burst-clip"]
+
+
+def test_an_extension_is_pooled_and_called_descriptive(sweeps: Path, tmp_path: Path) -> None:
+    synthetic_sweep(tmp_path, "seed-extension", (9, 10), 8)
+    main, extension = gather([sweeps / "main", tmp_path])
+    assert pooled_table(main) is None
+    pooled = pooled_table(extension)
+    assert pooled is not None
+    assert pooled.notes[0].startswith("Descriptive: plan seed-extension was decided after")
+    soft = rows(pooled)["soft"]
+    roots = {1: sweeps, 2: sweeps, 3: sweeps, 9: tmp_path, 10: tmp_path}
+    plans = {seed: "main" if seed < 9 else "seed-extension" for seed in roots}
+    aucs = [success(roots[seed], plans[seed], "soft", seed).mean() for seed in roots]
+    assert (soft["n"], soft["mean"]) == (5, pytest.approx(np.mean(aucs)))
+    assert rows(contrast_table(extension))["soft"]["n"] == 2
+
+
+def test_modules_moved_and_starved_as_the_runs_say(studies: tuple[Study, ...], sweeps: Path) -> None:
+    table = movement_table(study(studies, "main"))
+    assert table is not None
+    runs = [load_run(sweeps / f"main/hard/seed-000{seed}") for seed in (1, 2, 3)]
+    (cells,) = [row for row in table.rows if (row[0].text, row[1].text) == ("hard", "selector")]
+    pairs = np.stack([run.array("allocation") for run in runs])
+    moved = np.mean([run.array("step_applied")[:, 1].sum() for run in runs])
+    expected = [moved, (pairs[:, :, 1] == 0).mean(), pairs[:, :, 1].sum() / pairs.sum()]
+    expected.append(np.mean([run.array("credit_before")[:, 1].mean() for run in runs]))
+    assert [cell.value for cell in cells[2:]] == pytest.approx(expected)
 
 
 def test_the_ledger_says_that_a_sweep_was_scaled(studies: tuple[Study, ...]) -> None:
