@@ -179,3 +179,10 @@ def test_a_failed_write_leaves_nothing(model: Tiny, tmp_path: Path, monkeypatch:
     with pytest.raises(OSError, match="disk full"):
         build(model, tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_damaged_decomposition_is_computed_anew(model: Tiny, tmp_path: Path) -> None:
+    fresh = build(model, tmp_path)
+    (stored,) = tmp_path.glob("svd-*")
+    stored.write_bytes(stored.read_bytes()[:100])
+    assert all(torch.equal(one, other) for one, other in zip(parts(fresh), parts(build(model, tmp_path)), strict=True))

@@ -77,10 +77,8 @@ class Engine:
         self.pass_tokens = pass_tokens
         architecture = transformer.architecture
         page_bytes = PagePool.page_bytes(architecture, transformer.device, transformer.dtype)
-        if token_budget is None:
-            pages = _CACHE_BYTES[transformer.device.type] // page_bytes
-        else:
-            pages = pages_for(token_budget)
+        automatic = _CACHE_BYTES[transformer.device.type] // page_bytes
+        pages = automatic if token_budget is None else pages_for(token_budget)
         self.pool = PagePool(
             architecture,
             max(pages, 2 * pages_for(architecture.max_positions)),

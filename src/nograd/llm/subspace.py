@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -16,6 +17,7 @@ from typing import Literal
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from nograd.errors import ConfigError
@@ -162,7 +164,8 @@ def _load_or_compute(
     name = f"svd-{fingerprint[:16]}-{dtype}-{count}.safetensors"
     path = cache / name if cache is not None else None
     if path is not None and path.exists():
-        return load_file(path)
+        with suppress(SafetensorError):  # damaged: computed anew
+            return load_file(path)
     computed: dict[str, torch.Tensor] = {}
     for index, layer in enumerate(weights.layers):
         for target in TARGETS:
