@@ -128,7 +128,7 @@ def tasks_hash(family: TaskFamily) -> str:
     """sha256 (hex) of the questions and gold targets, in order."""
     lines = [
         json.dumps(
-            [t.id, t.question, t.answer, t.tool, dict(t.arguments), t.tool_output, t.offered], sort_keys=True
+            [t.id, t.question, t.answer, t.tool, dict(t.arguments), t.tool_output, t.offered, t.relay], sort_keys=True
         )
         for t in family.tasks
     ]

@@ -16,11 +16,9 @@ from numpy.typing import NDArray
 from nograd.agent.evaluator import Agent, AgentEvaluator, BlameFunction, RewardFunction
 from nograd.agent.scheduler import Llm, Rollout, Scheduler
 from nograd.agent.trajectory import Trajectory, blame
-from nograd.assets import cache_dir
 from nograd.errors import ConfigError
-from nograd.llm.loading import load_model, pick_device
-from nograd.llm.subspace import build_subspace
-from nograd.run.build_agent import build_engine, set_threads, subspace_spec, tasks_hash
+from nograd.llm.loading import pick_device
+from nograd.run.build_agent import engine_spec, load_engine, set_threads, tasks_hash
 from nograd.run.config import RunConfig
 from nograd.run.config_source import load_config
 from nograd.run.load import load_run
@@ -164,37 +162,19 @@ def _evaluator(
     set_threads(config.execution.threads)
     code = {"agent": agent, "check": family.check, "reward": reward, "blame": blame}
     sources = {name: source_hash(function) for name, function in code.items()}
-    loaded = load_model(
-        config.model.spec,
-        revision=config.model.revision,
-        dtype=config.model.dtype,
-        device=config.execution.device,
-    )
-    spec = subspace_spec(config, len(stages))
-    subspace = build_subspace(
-        loaded.architecture, loaded.weights, spec, loaded.fingerprint, cache_dir() / "subspaces"
-    )
-    engine = build_engine(loaded, subspace, config.execution.token_budget)
+    loaded = load_engine(engine_spec(config, len(stages)))
     evaluator = AgentEvaluator(
         _checked(agent, config.reward.shaping),
         family,
-        Scheduler(engine, loaded.chat, stages),
-        subspace.size,
+        Scheduler(loaded.engine, loaded.chat, stages),
+        loaded.size,
         seed=config.seed,
         batch_size=config.tasks.batch,
         shaping=config.reward.shaping,
         reward=reward,
         blame_function=blame,
     )
-    facts = {
-        "model": loaded.name,
-        "revision": loaded.revision,
-        "fingerprint": loaded.fingerprint,
-        "dtype": str(loaded.dtype).removeprefix("torch."),
-        "tasks": tasks_hash(family),
-        **sources,
-    }
-    return evaluator, facts
+    return evaluator, {**loaded.facts, "tasks": tasks_hash(family), **sources}
 
 
 def _checked(agent: OwnAgent, shaping: float) -> Agent:
