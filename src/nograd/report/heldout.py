@@ -13,6 +13,7 @@ import pandas as pd
 
 from nograd.errors import ConfigError
 from nograd.report.curves import BLUE, GREEN, GREY, ORANGE, PURPLE, running_mean
+from nograd.run.evaluations import row
 from nograd.stats import Contrast, compare, holm
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ COLORS = (BLUE, ORANGE, GREEN, PURPLE, "#E69F00", "#56B4E9", "#000000")
 @dataclass(frozen=True)
 class ArmRates:
     """An arm's row of Table 3: means over seeds, and standard deviations (n − 1; None for fewer than two
-    seeds), by metric. n: number of seeds."""
+    seeds), by metric. n: number of seeds. A seed without a relay (no call was accepted) is not in its mean."""
 
     arm: str
     n: int
@@ -75,8 +76,6 @@ def check_distinct(runs: Sequence[RunRecord]) -> None:
 def rates_at(evaluated: Sequence[Evaluated], generations: str) -> pd.DataFrame:
     """One row per run and one of the untrained model ("untrained", seed of the run): the means of each metric
     over the generations that were asked for, or the last one where all were."""
-    from nograd.run.evaluations import row
-
     rows = []
     for each in evaluated:
         config = each.run.config
