@@ -15,9 +15,10 @@ from nograd.llm.requests import Completion, CompletionRequest, EngineCounts, Req
 
 def stock_model(folder: Path, dtype: torch.dtype, device: torch.device) -> Any:
     """transformers' causal LM of a model folder, ready for inference."""
-    from transformers import AutoModelForCausalLM
+    from transformers import AutoModelForCausalLM, GenerationConfig
 
     model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype)
+    model.generation_config = GenerationConfig()  # plain greedy decoding: no penalty of the model's own
     return model.to(device).eval()
 
 
@@ -72,7 +73,6 @@ class StockEngine:
                 attention_mask=mask,
                 max_new_tokens=limit,
                 do_sample=False,
-                repetition_penalty=1.0,
                 eos_token_id=sorted(self.eos_ids),
                 pad_token_id=pad,
                 **extra,
