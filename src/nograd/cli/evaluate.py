@@ -82,7 +82,10 @@ def _evaluate(records: list[RunRecord], tasks: str, generations: str, device: st
 
 
 def _reading(generations: str) -> str:
-    return "after the last generation" if generations in ("all", "last") else f"mean over generations {generations}"
+    """Which coefficients a row of the table speaks of."""
+    if generations in ("all", "last"):
+        return "after the last generation"
+    return f"mean over generations {generations} (0 stands for itself: untrained)"
 
 
 def _print_rates(rates: list[ArmRates], title: str) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from nograd.errors import ConfigError
-from nograd.report.curves import BLUE, GREEN, GREY, ORANGE, PURPLE, running_mean
+from nograd.report.curves import BLUE, GREEN, GREY, ORANGE, PURPLE, WINDOW, running_mean
 from nograd.run.evaluations import row
 from nograd.stats import Contrast, compare, holm
 
@@ -134,7 +134,7 @@ def draw_heldout_curves(evaluated: Sequence[Evaluated], family: str, path: Path)
     trained = evaluated[0].run.config.tasks.family
     untrained = evaluated[0].records[0].success
     success.axhline(untrained, color=GREY, linestyle=":", linewidth=1.5, label=f"untrained {untrained:.2f}")
-    _frame(pool, f"success on {trained}, batches of the run")
+    _frame(pool, f"success on {trained}, batches, mean of {WINDOW}")
     _frame(success, f"success on all of {family}")
     _frame(stages, f"stages on all of {family}")
     pool.set_ylabel("share of the tasks")
