@@ -6,7 +6,7 @@ import csv
 import io
 import math
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from nograd.report.table import Cell, Table, number, p_value, spread, to_csv, to_markdown, words
@@ -32,6 +32,7 @@ def test_csv_keeps_every_value(rows: list[tuple[Cell, Cell]]) -> None:
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(CELLS, CELLS), max_size=6))
+@example([(words("a|b"), words("two\nlines"))])
 def test_markdown_has_one_line_per_row_and_as_many_columns(rows: list[tuple[Cell, Cell]]) -> None:
     lines = to_markdown(Table("t", "T", ("a", "b"), tuple(rows), ("note",))).split("\n")
     body = [line for line in lines if line.startswith("| ")]
