@@ -82,7 +82,7 @@ def run(
     overrides = [f"{key}={value}" for key, value in flags.items() if value is not None] + (settings or [])
     chosen = _configuration(config, overrides, resume, out)
     check_names(chosen)
-    directory = resume or out or _free_directory(RUNS / _name(chosen, config))
+    directory = resume or out or free_directory(RUNS / _name(chosen, config))
     if dry_run:
         _print_plan(chosen, directory)
         return
@@ -153,7 +153,7 @@ def _name(config: RunConfig, path: Path | None) -> str:
     return f"{config.tasks.family}-{arm}-seed{config.seed}"
 
 
-def _free_directory(wanted: Path) -> Path:
+def free_directory(wanted: Path) -> Path:
     """The path, with a number behind it if there is something already."""
     numbered = (wanted.with_name(f"{wanted.name}-{number}") for number in range(2, 10_000))
     return wanted if not wanted.exists() else next(path for path in numbered if not path.exists())

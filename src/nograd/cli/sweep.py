@@ -95,7 +95,7 @@ def _start(
     dry_run: bool,
 ) -> None:
     from nograd.cli.output import console
-    from nograd.cli.run import _free_directory
+    from nograd.cli.run import free_directory
     from nograd.cli.sweep_cost import describe
     from nograd.cli.sweep_scaling import check_cells
     from nograd.study.cells import cells
@@ -105,7 +105,7 @@ def _start(
     file = load_plan(plan)
     planned = cells(file.plan, scaling)
     check_cells(planned)
-    root = out or _free_directory(SWEEPS / file.name)
+    root = out or free_directory(SWEEPS / file.name)
     if dry_run:
         console().print(f"new sweep {root}", soft_wrap=True)
         console().print(describe(file.plan, [(cell, 0) for cell in planned], workers, source), soft_wrap=True)

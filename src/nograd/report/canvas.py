@@ -67,7 +67,7 @@ def style() -> Iterator[None]:
         "svg.fonttype": "none",
         "svg.hashsalt": "nograd",
         "font.family": "sans-serif",
-        "font.sans-serif": ["DejaVu Sans"],
+        "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial", "sans-serif"],
         "font.size": 9,
         "axes.titlesize": 10,
         "axes.titlelocation": "left",
