@@ -167,23 +167,47 @@ def rotate_and_store(
 
 
 @njit(inline="always", fastmath=_FAST, error_model="numpy")
-def _softmax_page(scores: Any, a: Any, visible: Any, largest: Any, total: Any, out: Any, dim: Any) -> None:
-    """Fold one page of scores of query a into its running maximum and sum; scores become weights."""
-    m = largest[a]
-    for j in range(PAGE):
-        if j >= visible:
-            scores[a, j] = _MASKED
-        m = max(m, scores[a, j])
+def _largest(values: Any, folded: Any) -> Any:
+    """The largest of a page's values, folded in halves (which vectorises, in one fixed order)."""
+    for j in range(16):
+        folded[j] = max(values[j], values[j + 16])
+    for j in range(8):
+        folded[j] = max(folded[j], folded[j + 8])
+    for j in range(4):
+        folded[j] = max(folded[j], folded[j + 4])
+    return max(max(folded[0], folded[2]), max(folded[1], folded[3]))
+
+
+@njit(inline="always", fastmath=_FAST, error_model="numpy")
+def _sum(values: Any, folded: Any) -> Any:
+    """The sum of a page's values, in the same order."""
+    for j in range(16):
+        folded[j] = values[j] + values[j + 16]
+    for j in range(8):
+        folded[j] += folded[j + 8]
+    for j in range(4):
+        folded[j] += folded[j + 4]
+    return (folded[0] + folded[2]) + (folded[1] + folded[3])
+
+
+@njit(inline="always", fastmath=_FAST, error_model="numpy")
+def _softmax_page(weights: Any, visible: Any, a: Any, largest: Any, total: Any, out: Any, folded: Any) -> None:
+    """Fold one page of scores (weights [PAGE]) of query a into its running maximum and sum; scores become weights."""
+    if visible < PAGE:
+        for j in range(max(visible, 0), PAGE):
+            weights[j] = _MASKED
+    m = max(largest[a], _largest(weights, folded))
     shrink = _exp2(largest[a] - m)
     largest[a] = m
     for j in range(PAGE):
-        scores[a, j] = _exp2(scores[a, j] - m) if j < visible else _ZERO
-    mass = _ZERO
-    for j in range(PAGE):
-        mass += scores[a, j]
-    total[a] = total[a] * shrink + mass
-    for i in range(dim):
-        out[a, i] *= shrink
+        weights[j] = _exp2(weights[j] - m)
+    if visible < PAGE:
+        for j in range(max(visible, 0), PAGE):
+            weights[j] = _ZERO
+    total[a] = total[a] * shrink + _sum(weights, folded)
+    if shrink != _ONE:
+        for i in range(out.shape[1]):
+            out[a, i] *= shrink
 
 
 @njit(parallel=True, cache=True, fastmath=_FAST, error_model="numpy")
@@ -221,6 +245,7 @@ def attend(
         largest = np.full(blocks * ROWS, _MASKED, np.float32)
         total = np.zeros(blocks * ROWS, np.float32)
         scores = np.zeros((ROWS, PAGE), np.float32)
+        folded = np.zeros(16, np.float32)
         for a in range(count):
             for i in range(dim):
                 asked[a, i] = queries[item_token[item] + a // group, h * group + a % group, i] * factor
@@ -239,7 +264,7 @@ def attend(
                 multiply_add_tile(asked, first, key_lines, line * dim, 0, scores, 0, dim)
                 for a in range(ROWS):
                     visible = item_position[item] + (first + a) // group - p * PAGE + 1
-                    _softmax_page(scores, a, visible, largest[first:], total[first:], sums[first:], dim)
+                    _softmax_page(scores[a], visible, first + a, largest, total, sums, folded)
                 for column in range(0, dim, COLUMNS):
                     multiply_add_tile(
                         scores, 0, value_lines, line * PAGE, column, sums[first:], column, depth
