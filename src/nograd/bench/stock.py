@@ -18,7 +18,8 @@ def stock_model(folder: Path, dtype: torch.dtype, device: torch.device) -> Any:
     from transformers import AutoModelForCausalLM, GenerationConfig
 
     model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype)
-    model.generation_config = GenerationConfig()  # plain greedy decoding: no penalty of the model's own
+    plain: Any = GenerationConfig  # greedy decoding without penalties of the model's own
+    model.generation_config = plain()
     return model.to(device).eval()
 
 
