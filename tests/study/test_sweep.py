@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -36,14 +36,16 @@ from nograd.synthetic import REGIMES
 SCRIPT = Path(__file__).with_name("sweep_script.py")
 
 
-@pytest.fixture(autouse=True)
-def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Recorded in environment.json, so it must be the same in all processes."""
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Iterator[None]:
+    """Recorded in environment.json, so it must be the same in all processes, and for `undisturbed`, too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OMP_NUM_THREADS", "1")
+        yield
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Sweep:
+def undisturbed(one_thread: None, tmp_path_factory: pytest.TempPathFactory) -> Sweep:  # noqa: ARG001
     sweep = new_sweep(tmp_path_factory.mktemp("undisturbed"), generations=6)
     assert run_sweep(sweep, build=build).finished
     return sweep
