@@ -48,7 +48,7 @@ class Report:
 def run_benchmark(
     dtype: DTypeName, device: DeviceName, *, pairs: int, batch: int, repeats: int, say: Callable[[str], None]
 ) -> Report:
-    """Everything that `nograd bench` prints. say: told what is being measured."""
+    """Everything that `nograd bench` prints. say: told what each measurement took."""
     started = alone.measure(dtype, device, pairs, batch)
     setting = build(dtype, device, batch)
     model_dtype = setting.engine.transformer.dtype
@@ -59,8 +59,8 @@ def run_benchmark(
     for repeat in range(repeats):
         names = list(runners)
         for name in names[repeat % len(names) :] + names[: repeat % len(names)]:
-            say(f"{name}, {repeat + 1} of {repeats}")
             taken[name].append(runners[name]())
+            say(f"{name}, {repeat + 1} of {repeats}: {taken[name][-1].seconds:.1f} s")
             if name == "nograd":
                 prefill.append(_prefill_rate(setting.engine))
     ways = tuple(_way(name, taken[name], taken["nograd"][0]) for name in runners)

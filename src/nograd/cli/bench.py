@@ -61,17 +61,9 @@ def bench(
         raise typer.Exit(_invariance(dtype.value, device.value))
     from nograd.bench.generation import run_benchmark
     from nograd.bench.verdicts import below
-    from nograd.cli.output import console
+    from nograd.cli.output import note
 
-    with console().status("starting") as status:
-        report = run_benchmark(
-            dtype.value,
-            device.value,
-            pairs=pairs,
-            batch=batch,
-            repeats=repeats,
-            say=lambda text: status.update(f"measuring: {text}"),
-        )
+    report = run_benchmark(dtype.value, device.value, pairs=pairs, batch=batch, repeats=repeats, say=note)
     _print(report)
     if json is not None:
         _write(report, json)
