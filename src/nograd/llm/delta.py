@@ -25,7 +25,6 @@ class Perturbation:
         self, architecture: Architecture, subspace: Subspace, device: torch.device, dtype: torch.dtype
     ):
         self.subspace = subspace
-        self.dtype = dtype
         self.layers = [
             [
                 _Factors(architecture, subspace, layer, module, device, dtype)
