@@ -1,0 +1,1 @@
+"""Tuned coefficients as files that other programs load."""

@@ -1,0 +1,1 @@
+"""A tuned agent behind an OpenAI-compatible endpoint."""
