@@ -11,7 +11,6 @@ import torch
 from nograd.agent.scheduler import Llm, Scheduler
 from nograd.agent.trajectory import Step, Trajectory
 from nograd.bench.adapters import PeftEngine
-from nograd.bench.invariance import draw_requests, measure
 from nograd.bench.limits import flops_per_output, flops_per_token
 from nograd.bench.naive import NaiveEngine
 from nograd.bench.stock import StockEngine, stock_model
@@ -20,6 +19,7 @@ from nograd.bench.workload import Measured, Workload, candidates, differing, run
 from nograd.llm.architecture import Architecture
 from nograd.llm.chat import Message
 from nograd.llm.engine import Engine
+from nograd.llm.invariance import draw_requests, measure
 from nograd.tasks.family import Task
 from tiny_models import save_tiny_chat, tiny_scheduler
 

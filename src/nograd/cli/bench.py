@@ -122,9 +122,9 @@ def _invariance(dtype: DTypeName, device: DeviceName) -> int:
     from rich.table import Table
 
     from nograd.agent.prompts import gold_arguments
-    from nograd.bench.invariance import draw_requests, measure
     from nograd.bench.setting import build
     from nograd.cli.output import console
+    from nograd.llm.invariance import draw_requests, measure
 
     setting = build(dtype, device, 16)
     family, chat = setting.evaluator.family, setting.scheduler.chat

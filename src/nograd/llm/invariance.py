@@ -7,8 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nograd.llm.engine import Engine
-from nograd.llm.requests import Completion, CompletionRequest, Request, Result, Score, ScoreRequest
+from nograd.llm.requests import (
+    Completion,
+    CompletionRequest,
+    Request,
+    RequestEngine,
+    Result,
+    Score,
+    ScoreRequest,
+)
 
 
 @dataclass(frozen=True)
@@ -37,7 +44,7 @@ def draw_requests(
     return drawn
 
 
-def measure(engine: Engine, requests: Sequence[Request], seed: int = 0) -> list[Invariance]:
+def measure(engine: RequestEngine, requests: Sequence[Request], seed: int = 0) -> list[Invariance]:
     """Compare every arrangement with the one batch of all requests."""
     together = _run(engine, requests, [range(len(requests))])
     order = np.random.default_rng(seed).permutation(len(requests)).tolist()
@@ -54,7 +61,7 @@ def _parts(order: Sequence[int], count: int) -> list[Sequence[int]]:
     return [order[i::count] for i in range(count)]
 
 
-def _run(engine: Engine, requests: Sequence[Request], groups: Sequence[Sequence[int]]) -> list[Result]:
+def _run(engine: RequestEngine, requests: Sequence[Request], groups: Sequence[Sequence[int]]) -> list[Result]:
     results: dict[int, Result] = {}
     for group in groups:
         engine.forget()
