@@ -14,12 +14,11 @@ from nograd.agent.scheduler import Rollout
 from nograd.agent.trajectory import Trajectory
 from nograd.cli.checks import check_names
 from nograd.cli.progress import loading_note
-from nograd.errors import ConfigError
 from nograd.run.build_agent import four_stage
 from nograd.run.config import RunConfig
 from nograd.run.load import RunRecord
 from nograd.run.rebuild import check_agent, rebuild
-from nograd.tasks.family import Task, TaskFamily
+from nograd.tasks.family import Task
 
 
 def evaluator_of(record: RunRecord, device: str = "auto") -> AgentEvaluator:
@@ -28,22 +27,6 @@ def evaluator_of(record: RunRecord, device: str = "auto") -> AgentEvaluator:
     check_agent(record)
     loading_note(record.config.model.spec)
     return rebuild(record, device)
-
-
-def free_task(family: TaskFamily, question: str) -> Task:
-    """A task for a free question, or the family's own task of this id or question.
-
-    The gold call of a free task is a placeholder: the agent's prompts want one that names a tool."""
-    for task in family.tasks:
-        if question in (task.id, task.question):
-            return task
-    if family.name.startswith("bfcl"):
-        raise ConfigError(
-            f"the tools of {family.name} only check calls against its own tasks; "
-            f"ask one of these by its id, such as {family.tasks[0].id}"
-        )
-    offered = family.tasks[0].offered
-    return Task("free", question, "", offered[0], {}, "", offered)
 
 
 def play(

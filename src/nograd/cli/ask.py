@@ -24,10 +24,11 @@ def ask(
       nograd ask runs/demo "What is the capital of Peru?"
       nograd ask runs/demo in_house-07
     """
-    from nograd.cli.agents import evaluator_of, free_task, play
+    from nograd.cli.agents import evaluator_of, play
     from nograd.cli.output import console
     from nograd.cli.trajectories import free_record, print_steps
     from nograd.run.load import load_run
+    from nograd.run.rebuild import free_task
 
     record = load_run(run)
     evaluator = evaluator_of(record, device)

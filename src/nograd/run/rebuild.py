@@ -10,7 +10,7 @@ from nograd.run.build_agent import build_agent, four_stage
 from nograd.run.config import RunConfig
 from nograd.run.load import RunRecord
 from nograd.run.resume import check_identity
-from nograd.tasks.family import TaskFamily
+from nograd.tasks.family import Task, TaskFamily
 
 
 def check_agent(run: RunRecord) -> None:
@@ -45,6 +45,22 @@ def on_tasks(evaluator: AgentEvaluator, config: RunConfig, family: TaskFamily) -
         shaping=0.0,
         reward=evaluator.reward,
     )
+
+
+def free_task(family: TaskFamily, question: str) -> Task:
+    """A task for a free question, or the family's own task of this id or question.
+
+    The gold call of a free task is a placeholder: the agent's prompts want one that names a tool."""
+    for task in family.tasks:
+        if question in (task.id, task.question):
+            return task
+    if family.name.startswith("bfcl"):
+        raise ConfigError(
+            f"the tools of {family.name} only check calls against its own tasks; "
+            f"ask one of these by its id, such as {family.tasks[0].id}"
+        )
+    offered = family.tasks[0].offered
+    return Task("free", question, "", offered[0], {}, "", offered)
 
 
 def as_it_ran(run: RunRecord, device: str) -> RunConfig:
