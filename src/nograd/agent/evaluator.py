@@ -83,13 +83,17 @@ class AgentEvaluator:
 
     def outcomes(self, tasks: Sequence[Task], thetas: NDArray[np.float32]) -> list[Outcome]:
         """The same with the records of every candidate, not only of the first."""
+        return [self.outcome(tasks, trajectories) for trajectories in self.trajectories(tasks, thetas)]
+
+    def trajectories(self, tasks: Sequence[Task], thetas: NDArray[np.float32]) -> list[list[Trajectory]]:
+        """Every candidate's trajectories, in task order."""
         self.scheduler.forget()
         rollouts = [Rollout(partial(self.agent, task), theta) for theta in thetas for task in tasks]
-        trajectories = self.scheduler.run(rollouts)
-        groups = [trajectories[i : i + len(tasks)] for i in range(0, len(trajectories), len(tasks))]
-        return [self._outcome(tasks, group) for group in groups]
+        done = self.scheduler.run(rollouts)
+        return [done[i : i + len(tasks)] for i in range(0, len(done), len(tasks))]
 
-    def _outcome(self, tasks: Sequence[Task], trajectories: Sequence[Trajectory]) -> Outcome:
+    def outcome(self, tasks: Sequence[Task], trajectories: Sequence[Trajectory]) -> Outcome:
+        """One candidate's trajectories on these tasks, summed up."""
         success = [self._succeeded(task, t) for task, t in zip(tasks, trajectories, strict=True)]
         records = [t.record(task.id, ok) for task, t, ok in zip(tasks, trajectories, success, strict=True)]
         return Outcome(self._evaluation(trajectories, success), tuple(records))
