@@ -87,7 +87,10 @@ class EngineCounts:
 class RequestEngine(Protocol):
     """What the scheduler needs of an engine."""
 
-    counts: EngineCounts
+    @property
+    def counts(self) -> EngineCounts:
+        """Since the last `forget`."""
+        ...
 
     def run(self, requests: Sequence[Request]) -> list[Result]:
         """Results in the order of the requests."""
