@@ -14,16 +14,23 @@ if TYPE_CHECKING:
     from nograd.errors import NogradError
     from nograd.llm.chat import Message
     from nograd.report.data import load
+    from nograd.run.black_box import BlackBox
     from nograd.run.config import RunConfig
     from nograd.run.config_source import load_config
     from nograd.run.load import load_run
     from nograd.run.start import run_config
     from nograd.run.tune import tune
+    from nograd.run.tune_black_box import tune_black_box
+    from nograd.search.evaluation import Evaluation, Evaluator, GenerationResult
     from nograd.tasks.family import Task
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "BlackBox": "nograd.run.black_box",
+    "Evaluation": "nograd.search.evaluation",
+    "Evaluator": "nograd.search.evaluation",
+    "GenerationResult": "nograd.search.evaluation",
     "Llm": "nograd.agent.scheduler",
     "Message": "nograd.llm.chat",
     "NogradError": "nograd.errors",
@@ -37,9 +44,14 @@ _HOMES = {
     "load_run": "nograd.run.load",
     "run_config": "nograd.run.start",
     "tune": "nograd.run.tune",
+    "tune_black_box": "nograd.run.tune_black_box",
 }
 
 __all__ = [
+    "BlackBox",
+    "Evaluation",
+    "Evaluator",
+    "GenerationResult",
     "Llm",
     "Message",
     "NogradError",
@@ -53,6 +65,7 @@ __all__ = [
     "load_run",
     "run_config",
     "tune",
+    "tune_black_box",
 ]
 
 

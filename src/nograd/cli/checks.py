@@ -5,21 +5,27 @@ from __future__ import annotations
 from nograd.errors import ConfigError, unknown_name
 from nograd.run.config import RunConfig
 from nograd.run.evaluators import BUILDERS
+from nograd.run.own_evaluator import find_maker
 from nograd.search.arms import parse_arm
 from nograd.search.settings import SearchSettings
 from nograd.tasks.registry import FAMILIES
 
 FOUR_STAGES = ("planner", "selector", "caller", "synthesizer")
+IN_PROGRAMS = {"own": "nograd.tune", "black_box": "nograd.tune_black_box"}
+"""Evaluators that no configuration can build → what built them."""
 
 
 def check_names(config: RunConfig) -> None:
     """Raise ConfigError for an unknown evaluator, task family or module, or a budget or batch that does not
     fit."""
-    if config.evaluator == "own":
+    if config.evaluator in IN_PROGRAMS:
         raise ConfigError(
-            "this run tunes an agent that lives in a Python program; go on with it there: "
-            "nograd.tune(…, resume=True)"
+            f"this run belongs to a Python program; go on with it there: "
+            f"{IN_PROGRAMS[config.evaluator]}(…, resume=True)"
         )
+    if ":" in config.evaluator:
+        find_maker(config.evaluator)
+        return
     if config.evaluator not in BUILDERS:
         raise unknown_name("evaluator", config.evaluator, BUILDERS)
     if config.evaluator == "agent":

@@ -45,7 +45,12 @@ BUILDERS: dict[str, EvaluatorBuilder] = {"agent": _agent, "synthetic": _syntheti
 
 
 def build_evaluator(config: RunConfig, builders: Mapping[str, EvaluatorBuilder] = BUILDERS) -> Built:
-    """The evaluator that the configuration names. Raises ConfigError for an unknown name."""
+    """The evaluator that the configuration names, or that its "module:function" makes. Raises ConfigError for
+    an unknown name."""
+    if ":" in config.evaluator:
+        from nograd.run.own_evaluator import build_own
+
+        return build_own(config)
     if config.evaluator not in builders:
         raise unknown_name("evaluator", config.evaluator, builders)
     return builders[config.evaluator](config)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from time import perf_counter
@@ -19,6 +20,7 @@ from nograd.search.es import SearchSettings, SearchState, ask, init, tell
 from nograd.search.evaluation import Evaluator
 
 OnGeneration = Callable[[GenerationRecord], None]
+ROUTED_BY_CREDIT = ("soft", "soft_sigma", "hard", "hard_noisy")
 
 
 def run(
@@ -50,6 +52,7 @@ def run(
         while state.generation < settings.generations:
             state, record = _advance(settings, state, evaluator, opened)
             track(record)
+            _warn_without_blame(settings, record)
             if on_generation is not None:
                 on_generation(record)
         return summarise(opened.generations, opened.root)
@@ -102,6 +105,17 @@ def _advance(
     seconds = {"evaluation": evaluated - asked, "generation": perf_counter() - start}
     record = make_record(settings.modules, before, proposal, result, update, seconds)
     return after, directory.commit(record, after.arrays(), result.trajectories)
+
+
+def _warn_without_blame(settings: SearchSettings, record: GenerationRecord) -> None:
+    """An own evaluator may know nothing of blame; said once, after the first generation."""
+    scheme = settings.arm.scheme
+    if scheme in ROUTED_BY_CREDIT and record.generation == 0 and record.blame is None and record.success < 1:
+        warnings.warn(
+            f"the evaluator gives no blame, so credit stays uniform and arm {settings.arm.label!r} has nothing to "
+            f"go by (ties go to {settings.modules[0]!r}); return blame, or choose uniform or bandit",
+            stacklevel=3,
+        )
 
 
 def _check_success(success: float, generation: int) -> None:
