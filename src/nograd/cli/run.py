@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from nograd.cli.cost import Cost
     from nograd.run.config import RunConfig
     from nograd.run.summary import RunSummary
 
@@ -149,8 +150,9 @@ def _name(config: RunConfig, path: Path | None) -> str:
     """Name of a new run's directory: that of the file, else what was chosen."""
     if path is not None:
         return f"{path.stem}-seed{config.seed}"
-    arm = "".join(char if char.isalnum() or char in "_." else "-" for char in config.search.arm)
-    return f"{config.tasks.family}-{arm}-seed{config.seed}"
+    tuned = config.tasks.family if config.evaluator == "agent" else config.evaluator
+    name = f"{tuned}-{config.search.arm}-seed{config.seed}"
+    return "".join(char if char.isalnum() or char in "_.-" else "-" for char in name)
 
 
 def free_directory(wanted: Path) -> Path:
@@ -166,7 +168,6 @@ def _print_plan(config: RunConfig, directory: Path) -> None:
     from nograd.run.progress import duration
 
     cost = estimate(config, RUNS)
-    fewest, most = cost.requests
     time = (
         f"about {duration(cost.seconds)} at the speed of the newest run like it in {RUNS}/"
         if cost.seconds is not None
@@ -175,9 +176,18 @@ def _print_plan(config: RunConfig, directory: Path) -> None:
     out = console()
     out.print(to_toml(config), soft_wrap=True)
     out.print(
-        f"# run directory: {directory}\n"
-        f"# rollouts: {cost.rollouts_per_generation:,} per generation, {cost.rollouts:,} in all\n"
-        f"# requests asked: {fewest:,} to {most:,}; each distinct one is computed once\n"
-        f"# time: {time}",
+        f"# run directory: {directory}\n{_work(config, cost)}# time: {time}",
         soft_wrap=True,
     )
+
+
+def _work(config: RunConfig, cost: Cost) -> str:
+    """What the run does, in the unit of its evaluator; of an own one only the candidates are known."""
+    candidates, generations = 1 + 2 * config.search.pairs, config.search.generations
+    if ":" in config.evaluator:
+        return f"# evaluations: {candidates:,} per generation, {candidates * generations:,} in all\n"
+    rollouts = f"# rollouts: {cost.rollouts_per_generation:,} per generation, {cost.rollouts:,} in all\n"
+    if config.evaluator != "agent":
+        return rollouts
+    fewest, most = cost.requests
+    return f"{rollouts}# requests asked: {fewest:,} to {most:,}; each distinct one is computed once\n"

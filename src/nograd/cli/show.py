@@ -73,13 +73,8 @@ def _print_run(run: RunRecord) -> None:
     from nograd.run.summary import summarise
 
     out = console()
-    config, facts = run.config, run.environment["identity"]["facts"]
-    model = facts.get("model", config.model.spec)
-    dtype = facts.get("dtype", config.model.dtype)
-    out.print(
-        f"{run.path}\n{config.search.arm}, seed {config.seed}, {config.tasks.family}, {model} ({dtype})",
-        soft_wrap=True,
-    )
+    config = run.config
+    out.print(f"{run.path}\n{config.search.arm}, seed {config.seed}, {_subject(run)}", soft_wrap=True)
     done, planned = len(run.generations), config.search.generations
     unfinished = "" if run.complete else f"; go on with: nograd run --resume {run.path}"
     out.print(f"{done} of {planned} generations{unfinished}\n", soft_wrap=True)
@@ -89,11 +84,20 @@ def _print_run(run: RunRecord) -> None:
     out.print(f"\nsuccess by generation  {sparkline([g.success for g in run.generations])}\n", soft_wrap=True)
     _print_modules(run)
     total = summarise(run.generations, run.path)
-    out.print(
-        f"\n{total.requests_computed:,} of {total.requests_asked:,} requests computed, {total.tokens:,} tokens, "
-        f"{duration(total.seconds)}",
-        soft_wrap=True,
-    )
+    cost = duration(total.seconds)
+    if total.requests_asked:
+        computed = f"{total.requests_computed:,} of {total.requests_asked:,} requests computed"
+        cost = f"{computed}, {total.tokens:,} tokens, {cost}"
+    out.print(f"\n{cost}", soft_wrap=True)
+
+
+def _subject(run: RunRecord) -> str:
+    """What was tuned: tasks and model, or an evaluator that has neither."""
+    config, facts = run.config, run.environment["identity"]["facts"]
+    if config.evaluator not in ("agent", "own"):
+        return config.evaluator
+    model, dtype = facts.get("model", config.model.spec), facts.get("dtype", config.model.dtype)
+    return f"{config.tasks.family}, {model} ({dtype})"
 
 
 def _print_rates(run: RunRecord) -> None:

@@ -67,9 +67,9 @@ def running_mean(values: NDArray[np.float64], window: int = WINDOW) -> NDArray[n
 
 def metric_curves(run: RunRecord) -> dict[str, NDArray[np.float64]]:
     """Metric -> value per generation, of the metrics that mean something for the run's agent."""
-    first = run.generations[0].metrics if run.generations else {}
-    named = [n for n in first if n not in FOUR_STAGE_ONLY or {"selector", "caller"} <= set(run.modules)]
-    curves = {name: np.array([record.metrics[name] for record in run.generations]) for name in named}
+    names = dict.fromkeys(name for record in run.generations for name in record.metrics)
+    named = [n for n in names if n not in FOUR_STAGE_ONLY or {"selector", "caller"} <= set(run.modules)]
+    curves = {n: np.array([record.metrics.get(n, np.nan) for record in run.generations]) for n in named}
     return {name: values for name, values in curves.items() if np.isfinite(values).any()}
 
 
