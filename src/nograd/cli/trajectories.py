@@ -20,7 +20,7 @@ def print_steps(console: Console, heading: str, record: Mapping[str, Any], style
     width = max((len(stage) for stage, _ in lines), default=0)
     for stage, text in lines:
         console.print(Text(f"  {stage:{width}}  {text}"), soft_wrap=True)
-    console.print(Text(f"  {'answer':{width}}  {_short(record['answer'])}", style="bold"), soft_wrap=True)
+    console.print(Text(f"  {'answer':{width}}  {short(record['answer'])}", style="bold"), soft_wrap=True)
 
 
 def free_record(trajectory: Trajectory) -> dict[str, Any]:
@@ -30,12 +30,12 @@ def free_record(trajectory: Trajectory) -> dict[str, Any]:
 
 def _lines(steps: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
     for step in steps:
-        yield step["stage"], _short(step["text"])
+        yield step["stage"], short(step["text"])
         if step["outcome"]:
-            yield "", f"→ {_short(step['outcome'])}"
+            yield "", f"→ {short(step['outcome'])}"
 
 
-def _short(text: str) -> str:
+def short(text: str) -> str:
     """On one line, control characters made visible, cut where it gets long."""
     line = " ⏎ ".join(text.split("\n")) if text.strip() else "(nothing)"
     line = "".join(char if char.isprintable() else repr(char)[1:-1] for char in line)
