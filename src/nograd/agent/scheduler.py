@@ -3,19 +3,25 @@
 An agent is an async function; its only way to a language model is the `Llm` handle it is given. Under greedy
 decoding an answer is a function of (stage, that stage's θ, messages, limit), so each distinct request of a
 generation is computed once and served to everyone else from a table (DESIGN §3.2).
+
+A batch is handed over only when no rollout waits for anything but the engine: tools, timers, sockets and threads
+are waited for, so that a batch depends on what the agents ask and not on how long their tools take. A race that an
+agent runs itself (a time-out, the first of several) remains one.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nograd.errors import unknown_name
+from nograd.agent.waiting import RolloutLoop, place
+from nograd.errors import RunError, unknown_name
 from nograd.llm.chat import ChatTokenizer, Message
 from nograd.llm.requests import (
     Completion,
@@ -30,7 +36,8 @@ from nograd.llm.requests import (
 
 T = TypeVar("T")
 Messages = Sequence[Message]
-_QUIET_TICKS = 3
+IO_TIMEOUT = 600.0
+"""Seconds that all rollouts may wait for the outside while none of them asks for anything or ends."""
 
 
 @dataclass(frozen=True)
@@ -51,10 +58,12 @@ class RequestCounts:
 
 @dataclass(frozen=True)
 class Rollout(Generic[T]):
-    """One agent run to be made: `start` gets its handle; theta: float32 [modules, size]."""
+    """One agent run to be made: `start` gets its handle; theta: float32 [modules, size]. task: the id of its
+    task, for messages."""
 
     start: Callable[[Llm], Awaitable[T]]
     theta: NDArray[np.float32]
+    task: str = ""
 
 
 class Llm:
@@ -63,43 +72,49 @@ class Llm:
     def __init__(self, scheduler: Scheduler, theta: NDArray[np.float32]) -> None:
         self._scheduler = scheduler
         self._thetas = [np.ascontiguousarray(row, dtype=np.float32).tobytes() for row in theta]
-        self.waiting = 0
+        self.stage = ""
+        """The stage that was asked last."""
 
     async def complete(self, stage: str, messages: Messages, *, max_tokens: int = 32) -> Reply:
         """The stage's greedy completion of a chat. Raises ConfigError for an unknown stage."""
-        module = self._scheduler.module(stage)
-        prompt = self._scheduler.encode(messages)
-        result = await self._ask(CompletionRequest(module, self._thetas[module], prompt, max_tokens))
+        module, prompt = self._address(stage, messages)
+        result = await self._scheduler.ask(CompletionRequest(module, self._thetas[module], prompt, max_tokens))
         assert isinstance(result, Completion)
         return Reply(self._scheduler.chat.decode(result.tokens), result.finish)
 
     async def score(self, stage: str, messages: Messages, target: str) -> float:
         """Mean log-probability per token of `target` as the stage's completion; nan if it is too long."""
-        module = self._scheduler.module(stage)
+        module, prompt = self._address(stage, messages)
         tokens = tuple(self._scheduler.chat.encode_text(target))
-        prompt = self._scheduler.encode(messages)
-        result = await self._ask(ScoreRequest(module, self._thetas[module], prompt, tokens))
+        result = await self._scheduler.ask(ScoreRequest(module, self._thetas[module], prompt, tokens))
         assert isinstance(result, Score)
         return result.mean
 
-    async def _ask(self, request: Request) -> Result:
-        self.waiting += 1
-        try:
-            return await self._scheduler.ask(request)
-        finally:
-            self.waiting -= 1
+    def _address(self, stage: str, messages: Messages) -> tuple[int, tuple[int, ...]]:
+        module = self._scheduler.module(stage)
+        self.stage = stage
+        return module, self._scheduler.encode(messages)
 
 
 class Scheduler:
-    """One table of requests per generation; `run` may be called several times before `forget`."""
+    """One table of requests per generation; `run` may be called several times before `forget`.
 
-    def __init__(self, engine: RequestEngine, chat: ChatTokenizer, stages: Sequence[str]) -> None:
+    io_timeout: seconds that all rollouts may wait for the outside while none asks for anything or ends."""
+
+    def __init__(
+        self,
+        engine: RequestEngine,
+        chat: ChatTokenizer,
+        stages: Sequence[str],
+        io_timeout: float = IO_TIMEOUT,
+    ) -> None:
         self.engine = engine
         self.chat = chat
         self.stages = {stage: index for index, stage in enumerate(stages)}
+        self.io_timeout = io_timeout
         self.counts = RequestCounts()
         self._prompts: dict[tuple[Message, ...], tuple[int, ...]] = {}
-        self._table: dict[Request, asyncio.Future[Result]] = {}
+        self._table: dict[Request, list[asyncio.Future[Result]]] = {}
         self._results: dict[Request, Result] = {}
 
     def forget(self) -> None:
@@ -123,27 +138,30 @@ class Scheduler:
         return self._prompts[key]
 
     def run(self, rollouts: Sequence[Rollout[T]]) -> list[T]:
-        """The results of all rollouts, in their order. The first exception of a rollout is raised."""
-        return asyncio.run(self._run(rollouts))
+        """The results of all rollouts, in their order. The first exception of a rollout is raised, with a note
+        that names its task and stage. Raises RunError if nothing happens for `io_timeout`."""
+        with asyncio.Runner(loop_factory=RolloutLoop) as runner:
+            return runner.run(self._run(rollouts))
 
     async def ask(self, request: Request) -> Result:
         """The result of a request, computed once."""
         self.counts.asked += 1
         if request in self._results:
             return self._results[request]
-        if request not in self._table:
-            self._table[request] = asyncio.get_running_loop().create_future()
-        return await asyncio.shield(self._table[request])
+        answer = _loop().create_answer()
+        self._table.setdefault(request, []).append(answer)
+        result: Result = await answer
+        return result
 
     async def _run(self, rollouts: Sequence[Rollout[T]]) -> list[T]:
         handles = [Llm(self, rollout.theta) for rollout in rollouts]
         tasks = [
-            asyncio.ensure_future(rollout.start(handle))
+            asyncio.create_task(_noted(rollout, handle), name=f"rollout of task {rollout.task!r}")
             for rollout, handle in zip(rollouts, handles, strict=True)
         ]
         try:
             while not all(task.done() for task in tasks):
-                await self._until_all_wait(tasks, handles)
+                await self._until_all_wait(tasks)
                 self._flush()
             return [await task for task in tasks]
         finally:
@@ -152,40 +170,86 @@ class Scheduler:
             await asyncio.gather(*tasks, return_exceptions=True)
             self._table.clear()
 
-    async def _until_all_wait(self, tasks: Sequence[asyncio.Future[T]], handles: Sequence[Llm]) -> None:
-        """Return once every live rollout has asked and nothing new was asked for a few turns of the loop."""
-        quiet, asked = 0, -1
-        while quiet < _QUIET_TICKS:
-            failed = next((t for t in tasks if t.done() and not t.cancelled() and t.exception()), None)
-            if failed is not None:
-                await failed
-            idle = [
-                t for t, handle in zip(tasks, handles, strict=True) if not t.done() and not handle.waiting
-            ]
-            if idle:
-                await self._progress(idle)
-                quiet = 0
+    async def _until_all_wait(self, tasks: Sequence[asyncio.Task[T]]) -> None:
+        """Return once every live rollout waits for the engine alone, or all have ended."""
+        loop, before, since = _loop(), None, time.monotonic()
+        while True:
+            await asyncio.sleep(0)
+            if not loop.quiet:
                 continue
-            quiet = quiet + 1 if self.counts.asked == asked else 0
-            asked = self.counts.asked
-            await asyncio.sleep(0)
+            live = [task for task in tasks if not task.done()]
+            for task in tasks:
+                _check(task)
+            outside = loop.outside(live)
+            if not live or (self._table and not outside):
+                return
+            now = (self.counts.asked, len(live))
+            if now != before:
+                before, since = now, time.monotonic()
+            left = since + self.io_timeout - time.monotonic()
+            if left <= 0:
+                raise self._stuck(outside, live)
+            await _anything(outside, left)
 
-    @staticmethod
-    async def _progress(idle: Sequence[asyncio.Future[T]]) -> None:
-        """Let rollouts go on that are at work outside the engine (tools, own I/O) without a busy loop."""
-        for _ in range(_QUIET_TICKS):
-            await asyncio.sleep(0)
-        if not any(task.done() for task in idle):
-            await asyncio.wait(idle, timeout=0.001, return_when=asyncio.FIRST_COMPLETED)
+    def _stuck(self, outside: set[asyncio.Future[Any]], live: Sequence[asyncio.Task[T]]) -> RunError:
+        places = sorted({place(future, asyncio.all_tasks()) for future in outside} - {""})
+        return RunError(
+            f"nothing has happened for {self.io_timeout:g} s: {len(live)} rollouts wait for "
+            f"{' and '.join(places[:3]) or 'one another'}, the first is the {live[0].get_name()}; give the tools "
+            f"time-outs of their own, or raise io_timeout"
+        )
 
     def _flush(self) -> None:
-        """Hand all waiting requests to the engine as one batch."""
-        if not self._table:
+        """Hand all waiting requests to the engine as one batch, in an order of their own."""
+        requests = sorted(self._table, key=_order)
+        if not requests:
             return
-        requests = list(self._table)
         self.counts.computed += len(requests)
-        for request, result in zip(requests, self.engine.run(requests), strict=True):
+        loop, start = _loop(), time.monotonic()
+        results = self.engine.run(requests)
+        loop.frozen_seconds += time.monotonic() - start
+        for request, result in zip(requests, results, strict=True):
             self._results[request] = result
-            future = self._table.pop(request)
-            if not future.cancelled():
-                future.set_result(result)
+            for answer in self._table.pop(request):
+                if not answer.done():
+                    answer.set_result(result)
+
+
+async def _noted(rollout: Rollout[T], handle: Llm) -> T:
+    """The rollout's result; an exception gets a note that says where it comes from."""
+    try:
+        return await rollout.start(handle)
+    except Exception as error:
+        last = f", after stage {handle.stage!r} was asked" if handle.stage else ", before any stage was asked"
+        error.add_note(f"nograd: in the rollout of task {rollout.task!r}{last}")
+        raise
+
+
+def _check(task: asyncio.Task[T]) -> None:
+    """Raise what ended the task, if it has failed."""
+    if task.cancelled():
+        raise RunError(f"the {task.get_name()} cancelled itself; an agent must return or raise an error")
+    if task.done():
+        task.result()
+
+
+async def _anything(outside: set[asyncio.Future[Any]], seconds: float) -> None:
+    """Wait until one of these is there, or a moment where none is: what then comes (a time-out in a queue's
+    `get`) has no future of its own."""
+    if outside:
+        await asyncio.wait(outside, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    else:
+        await asyncio.sleep(min(seconds, 0.01))
+
+
+def _loop() -> RolloutLoop:
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, RolloutLoop), "the engine is asked from rollouts only"
+    return loop
+
+
+def _order(request: Request) -> tuple[Any, ...]:
+    """A total order that does not depend on who asked first."""
+    limit = request.max_tokens if isinstance(request, CompletionRequest) else 0
+    target = request.target if isinstance(request, ScoreRequest) else ()
+    return request.module, request.theta, request.prompt, limit, target
