@@ -79,7 +79,7 @@ def test_default_directories_are_named_and_never_reused(nograd: Command, in_tmp:
     for _ in range(2):
         assert nograd(*arguments).status == 0
     found = sorted(path.name for path in (in_tmp / "runs").iterdir())
-    assert found == ["in_house-hard_noisy-q-0.5-seed1", "in_house-hard_noisy-q-0.5-seed1-2"]
+    assert found == ["synthetic-hard_noisy-q-0.5-seed1", "synthetic-hard_noisy-q-0.5-seed1-2"]
 
 
 @pytest.mark.parametrize(
