@@ -8,6 +8,7 @@ checkpoints/00007.safetensors   search state after generation 7, theta included
 trajectories/first.jsonl        the center's trajectories in generation 0
 trajectories/newest.jsonl       the same for the newest generation
 evaluations/bfcl_heldout.jsonl  what `nograd evaluate` found on a task family, one line per generation
+preflight.json                  what `nograd preflight` found, often before the run began
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ CONFIG = "config.toml"
 ENVIRONMENT = "environment.json"
 RESUMED = "resumed.jsonl"
 GENERATIONS = "generations.jsonl"
+PREFLIGHT = "preflight.json"
 LOCK = ".lock"
 OWNER = ".owner.json"
 
