@@ -30,7 +30,12 @@ def run(
     ] = None,
     dtype: Annotated[str | None, typer.Option(help="auto, float32, bfloat16 or float16.")] = None,
     device: Annotated[str | None, typer.Option(help="auto, cpu or cuda.")] = None,
-    tasks: Annotated[str | None, typer.Option(help="A task family; see 'nograd tasks'.")] = None,
+    tasks: Annotated[
+        str | None, typer.Option(help="A task family, or a .jsonl file of your own; see 'nograd tasks --help'.")
+    ] = None,
+    tools: Annotated[
+        Path | None, typer.Option(metavar="FILE.py", help="The tools of a tasks file (default: nograd's own).")
+    ] = None,
     track: Annotated[
         str | None, typer.Option(help="tensorboard: also write scalars there (extra 'track').")
     ] = None,
@@ -60,6 +65,7 @@ def run(
       nograd run --generations 15 --seed 2
       nograd run --arm hard_noisy:q=0.5,floor=1 --out runs/floored
       nograd run --set search.sigma=0.2 --set tasks.batch=8 --dry-run
+      nograd run --tasks my.jsonl --tools my_tools.py
       nograd run experiment.toml --model Qwen/Qwen2.5-0.5B-Instruct --device cuda
       nograd run --resume runs/floored
 
@@ -68,6 +74,7 @@ def run(
     seconds, peak_memory_bytes, run_dir.
     """
     from nograd.cli.checks import check_names
+    from nograd.run.task_family import task_settings
 
     flags = {
         "search.arm": arm,
@@ -77,10 +84,10 @@ def run(
         "model.spec": model,
         "model.dtype": dtype,
         "execution.device": device,
-        "tasks.family": tasks,
         "execution.track": track,
     }
-    overrides = [f"{key}={value}" for key, value in flags.items() if value is not None] + (settings or [])
+    overrides = [f"{key}={value}" for key, value in flags.items() if value is not None]
+    overrides += [*task_settings(tasks, tools), *(settings or [])]
     chosen = _configuration(config, overrides, resume, out)
     check_names(chosen)
     directory = resume or out or free_directory(RUNS / _name(chosen, config))
@@ -151,6 +158,8 @@ def _name(config: RunConfig, path: Path | None) -> str:
     if path is not None:
         return f"{path.stem}-seed{config.seed}"
     tuned = config.tasks.family if config.evaluator == "agent" else config.evaluator
+    if config.tasks.path is not None:
+        tuned = Path(config.tasks.path).stem
     name = f"{tuned}-{config.search.arm}-seed{config.seed}"
     return "".join(char if char.isalnum() or char in "_.-" else "-" for char in name)
 
@@ -171,7 +180,7 @@ def _print_plan(config: RunConfig, directory: Path) -> None:
     time = (
         f"about {duration(cost.seconds)} at the speed of the newest run like it in {RUNS}/"
         if cost.seconds is not None
-        else f"not known: no run with this model and these tasks in {RUNS}/ to judge from"
+        else f"not known: no run like it in {RUNS}/ to judge from"
     )
     out = console()
     out.print(to_toml(config), soft_wrap=True)

@@ -43,7 +43,7 @@ def find_maker(place: str) -> Callable[[RunConfig], Any]:
     maker = getattr(module, name, None)
     if callable(maker):
         return maker  # type: ignore[no-any-return]
-    known = [key for key, value in vars(module).items() if inspect.isfunction(value)]
+    known = [key for key, value in inspect.getmembers(module, inspect.isfunction) if value.__module__ == module_name]
     raise unknown_name(f"function in {module_name}", name, known)
 
 
