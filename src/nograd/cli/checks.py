@@ -5,7 +5,9 @@ from __future__ import annotations
 from nograd.errors import ConfigError, unknown_name
 from nograd.run.config import RunConfig
 from nograd.run.evaluators import BUILDERS
+from nograd.run.loop import module_clips
 from nograd.run.own_evaluator import find_maker
+from nograd.run.task_family import own_files, task_family
 from nograd.search.arms import parse_arm
 from nograd.search.settings import SearchSettings
 from nograd.tasks.registry import FAMILIES
@@ -37,20 +39,27 @@ def _check_tasks(config: RunConfig) -> None:
     entry = FAMILIES.get(config.tasks.family.replace("-", "_"))
     if entry is None:
         raise unknown_name("task family", config.tasks.family, FAMILIES)
-    if config.tasks.batch > entry.info.size:
+    named = own_files(config.tasks).get("path", entry.info.name)
+    size = len(task_family(config.tasks).tasks) if entry.info.size is None else entry.info.size
+    if config.tasks.batch > size:
         raise ConfigError(
-            f"tasks.batch = {config.tasks.batch}, but {entry.info.name} has {entry.info.size} tasks; "
-            f"ask for at most that many"
+            f"tasks.batch = {config.tasks.batch}, but {named} has {size} tasks; ask for at most that many"
         )
 
 
 def _check_search(config: RunConfig) -> None:
     search = config.search
+    if parse_arm(search.arm).scheme == "oracle":
+        raise ConfigError(
+            f"arm {search.arm!r} needs a known bottleneck, which only the synthetic environment has; choose "
+            f"another arm, or set evaluator=synthetic"
+        )
     SearchSettings(
         modules=FOUR_STAGES,
         dim=config.subspace.dim,
         seed=config.seed,
         generations=search.generations,
         pairs=search.pairs,
+        clip=module_clips(search.clip, FOUR_STAGES),
         arm=parse_arm(search.arm),
     )

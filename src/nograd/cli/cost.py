@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import median
 
 from nograd.errors import NogradError
-from nograd.run.config import RunConfig
+from nograd.run.config import RunConfig, TasksConfig
 
 COMPLETIONS = 4
 SCORES = 3
@@ -58,8 +58,12 @@ def _seconds_per_rollout(config: RunConfig, runs: Path) -> float | None:
             other, records = load_config(file), read_generations(file.parent)
         except NogradError:
             continue
-        alike = other.model == config.model and other.tasks.family == config.tasks.family
+        alike = other.model == config.model and _same_tasks(other.tasks, config.tasks)
         if alike and other.evaluator == config.evaluator and records:
             seconds = median(record.seconds["generation"] for record in records)
             return seconds / rollouts_per_generation(other)
     return None
+
+
+def _same_tasks(one: TasksConfig, other: TasksConfig) -> bool:
+    return (one.family, one.path) == (other.family, other.path)

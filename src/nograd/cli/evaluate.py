@@ -11,11 +11,15 @@ if TYPE_CHECKING:
     from nograd.report.heldout import ArmContrast, ArmRates
     from nograd.run.evaluate import Evaluated
     from nograd.run.load import RunRecord
+    from nograd.tasks.family import TaskFamily
 
 
 def evaluate(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directories, or folders with several.")],
-    tasks: Annotated[str, typer.Option(help="A task family; see 'nograd tasks'.")],
+    tasks: Annotated[str, typer.Option(help="A task family, or a .jsonl file; see 'nograd tasks --help'.")],
+    tools: Annotated[
+        Path | None, typer.Option(metavar="FILE.py", help="The tools of a tasks file (default: those of the runs).")
+    ] = None,
     generations: Annotated[
         str, typer.Option(help="Which coefficients: all, last, 28-30 or 0,5,10 (0, the untouched model, always).")
     ] = "last",
@@ -36,6 +40,7 @@ def evaluate(
     Examples:
       nograd evaluate runs/bfcl --tasks bfcl-heldout
       nograd evaluate runs/demo --tasks in-house-heldout --generations all --out heldout
+      nograd evaluate runs/shop --tasks heldout.jsonl
       nograd evaluate sweeps/main --tasks bfcl-heldout --generations 28-30 --json
 
     \b
@@ -45,13 +50,15 @@ def evaluate(
     from nograd.cli.output import print_json
     from nograd.report.heldout import arm_contrasts, arm_rates, check_distinct, rates_at
     from nograd.run.load import find_runs, load_run
+    from nograd.run.task_family import other_tasks
 
     records = [load_run(path) for root in runs for path in find_runs(root)]
     check_distinct(records)
-    done = _evaluate(records, tasks, generations, device)
+    others = other_tasks(records, tasks, None if tools is None else str(tools))
+    done = _evaluate(records, others, generations, device)
     table = rates_at(done, generations)
     rates, contrasts = arm_rates(table), arm_contrasts(table)
-    family = tasks.replace("-", "_")
+    family = others.name
     _print_rates(rates, f"{family}, {_reading(generations)}")
     _print_contrasts(contrasts)
     files = _write(done, family, out)
@@ -67,7 +74,7 @@ def evaluate(
         )
 
 
-def _evaluate(records: list[RunRecord], tasks: str, generations: str, device: str) -> list[Evaluated]:
+def _evaluate(records: list[RunRecord], tasks: TaskFamily, generations: str, device: str) -> list[Evaluated]:
     from nograd.cli.output import note
     from nograd.run.evaluate import evaluate
     from nograd.run.evaluations import EvaluationRecord

@@ -97,7 +97,7 @@ def _subject(run: RunRecord) -> str:
     if config.evaluator not in ("agent", "own"):
         return config.evaluator
     model, dtype = facts.get("model", config.model.spec), facts.get("dtype", config.model.dtype)
-    return f"{config.tasks.family}, {model} ({dtype})"
+    return f"{config.tasks.path or config.tasks.family}, {model} ({dtype})"
 
 
 def _print_rates(run: RunRecord) -> None:

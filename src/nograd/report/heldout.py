@@ -67,7 +67,8 @@ def check_distinct(runs: Sequence[RunRecord]) -> None:
             raise ConfigError(
                 f"{other.path} and {run.path} are both {cell[0]} with seed {cell[1]}; evaluate them one by one"
             )
-    kinds = {(run.config.model.spec, run.config.tasks.family): run.path for run in runs}
+    tuned = [(run.config.model.spec, run.config.tasks.path or run.config.tasks.family) for run in runs]
+    kinds = {kind: run.path for kind, run in zip(tuned, runs, strict=True)}
     if len(kinds) > 1:
         listing = " and ".join(f"{path} ({', '.join(kind)})" for kind, path in kinds.items())
         raise ConfigError(f"{listing} differ in model or tuned tasks; evaluate them one by one")

@@ -30,8 +30,8 @@ from nograd.llm.subspace import Subspace, SubspaceSpec, build_subspace
 from nograd.llm.transformer import Transformer
 from nograd.run.config import ModelConfig, RunConfig
 from nograd.run.evaluators import Built
+from nograd.run.task_family import file_hashes, task_family
 from nograd.tasks.family import TaskFamily
-from nograd.tasks.registry import family as build_family
 
 _MAX_THREADS: int = vars(numba_config)["NUMBA_NUM_THREADS"]
 _NEWEST: dict[EngineSpec, LoadedEngine] = {}
@@ -40,7 +40,7 @@ _NEWEST: dict[EngineSpec, LoadedEngine] = {}
 def build_agent(config: RunConfig) -> Built:
     """Load everything that the configuration names. Raises NogradError with what to change."""
     set_threads(config.execution.threads)
-    family = build_family(config.tasks.family)
+    family = task_family(config.tasks)
     if config.tasks.batch > len(family.tasks):
         raise ConfigError(
             f"tasks.batch = {config.tasks.batch}, but {family.name} has {len(family.tasks)} tasks; "
@@ -57,7 +57,7 @@ def build_agent(config: RunConfig) -> Built:
         shaping=config.reward.shaping,
         reward=RewardWeights(config.reward.tool, config.reward.call, config.reward.attempt_cost),
     )
-    facts = {**loaded.facts, "tasks": tasks_hash(family)}
+    facts = {**loaded.facts, "tasks": tasks_hash(family), **file_hashes(family)}
     machine = {"device": loaded.engine.transformer.device.type, "threads": torch.get_num_threads()}
     return Built(evaluator, facts, machine)
 
@@ -125,13 +125,14 @@ def _load(spec: EngineSpec) -> LoadedEngine:
 
 
 def tasks_hash(family: TaskFamily) -> str:
-    """sha256 (hex) of the questions and gold targets, in order."""
+    """sha256 (hex) of the questions and gold targets, in order, and of the files that they come from."""
     lines = [
         json.dumps(
             [t.id, t.question, t.answer, t.tool, dict(t.arguments), t.tool_output, t.offered, t.relay], sort_keys=True
         )
         for t in family.tasks
     ]
+    lines += [f"{role} {digest}" for role, digest in sorted(file_hashes(family).items())]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 

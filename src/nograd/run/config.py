@@ -59,9 +59,12 @@ class ModelConfig(Section):
 
 
 class TasksConfig(Section):
-    """Which tasks. batch: tasks per generation (default 16; 12 for the bfcl families)."""
+    """Which tasks. path, tools: files of the family jsonl; what is in them counts, not where they lie.
+    batch: tasks per generation (default 16; 12 for the bfcl families)."""
 
     family: Name = "in_house"
+    path: str | None = Field(default=None, min_length=1)
+    tools: str | None = Field(default=None, min_length=1)
     batch: Count = Field(default_factory=_default_batch)
 
 
@@ -156,8 +159,9 @@ class RunConfig(Section):
 
 
 def results_bearing(config: RunConfig) -> dict[str, Any]:
-    """Everything that the results depend on: the configuration without `execution`."""
-    return config.model_dump(exclude={"execution"})
+    """Everything that the results depend on: the configuration without `execution`, and without the places of
+    own files, whose hashes are among a run's facts."""
+    return config.model_dump(exclude={"execution": True, "tasks": {"path", "tools"}})
 
 
 def results_hash(config: RunConfig) -> str:

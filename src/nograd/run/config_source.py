@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,15 +15,22 @@ from nograd.errors import ConfigError
 from nograd.run.config import RunConfig
 from nograd.run.config_errors import config_error, known_keys
 
+_FILES = ("path", "tools")
+"""Keys of the tasks section that name files."""
+
 
 def load_config(path: Path | str | None = None, overrides: Sequence[str] = ()) -> RunConfig:
     """The defaults, changed by a TOML file, changed by settings such as "search.sigma=0.2".
 
     A value is read as TOML, or as plain text where that fails or the key takes text; an empty value goes
-    back to the default. Raises ConfigError that lists everything that is wrong."""
+    back to the default. Paths of own files are relative to the TOML file, or to the current folder in a
+    setting; they are made absolute. Raises ConfigError that lists everything that is wrong."""
     values = _read_toml(Path(path)) if path is not None else {}
+    if path is not None:
+        _make_absolute(values, Path(path).parent)
     for setting in overrides:
         _apply(values, setting)
+    _make_absolute(values, Path())
     return make_config(values)
 
 
@@ -48,6 +56,14 @@ def _read_toml(path: Path) -> dict[str, Any]:
         ) from error
     except ValueError as error:
         raise ConfigError(f"{path} is not valid TOML: {error}; correct it there") from error
+
+
+def _make_absolute(values: Mapping[str, Any], folder: Path) -> None:
+    """In place: paths of own files that are relative to this folder."""
+    tasks = values.get("tasks")
+    for key in _FILES:
+        if isinstance(tasks, dict) and isinstance(tasks.get(key), str) and tasks[key]:
+            tasks[key] = os.path.abspath(folder / Path(tasks[key]).expanduser())
 
 
 def _apply(values: dict[str, Any], setting: str) -> None:

@@ -77,7 +77,7 @@ class _Book:
 
 def evaluate(
     runs: Sequence[RunRecord],
-    family: str,
+    family: str | TaskFamily,
     generations: str = "last",
     *,
     device: str = "auto",
@@ -87,7 +87,7 @@ def evaluate(
 
     generations: see `parse_generations`. on_evaluation: told of each result once it is written; what is written
     is not computed again. Raises NogradError with what to change."""
-    tasks = build_family(family)
+    tasks = build_family(family) if isinstance(family, str) else family
     with ExitStack() as locks:
         books = [locks.enter_context(_opened(run, tasks, generations)) for run in runs]
         for together in _shared(books, device):

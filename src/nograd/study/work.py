@@ -63,7 +63,7 @@ class SharedEvaluators:
         self._newest: tuple[object, Built] | None = None
 
     def __call__(self, config: RunConfig) -> Built:
-        key = results_bearing(config) | {"execution": config.execution}
+        key = results_bearing(config) | {"tasks": config.tasks, "execution": config.execution}
         key["search"] = {name: value for name, value in key["search"].items() if name != "arm"}
         if self._newest is None or self._newest[0] != key:
             self._newest = None

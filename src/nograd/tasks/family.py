@@ -82,9 +82,9 @@ class TaskFamily(Protocol):
 
 @dataclass(frozen=True)
 class FamilyInfo:
-    """A row of `nograd tasks`: name, number of tasks, one line of description."""
+    """A row of `nograd tasks`: name, number of tasks (None: as many as a file has), one line of description."""
 
     name: str
-    size: int
+    size: int | None
     description: str
     notes: Mapping[str, str] = field(default_factory=dict)

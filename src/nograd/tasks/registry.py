@@ -12,6 +12,7 @@ from nograd.errors import ConfigError, unknown_name
 from nograd.tasks.bfcl.family import Bfcl
 from nograd.tasks.family import FamilyInfo, TaskFamily
 from nograd.tasks.in_house import in_house, in_house_heldout
+from nograd.tasks.own.family import jsonl
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ _ROWS = (
         FamilyInfo("bfcl_echo_heldout", 96, "the same, each task with its own output to relay"),
         partial(Bfcl, heldout=True, echo=True),
     ),
+    Entry(FamilyInfo("jsonl", None, "your own tasks file and tools module; see 'nograd init'"), jsonl),
 )
 FAMILIES: dict[str, Entry] = {row.info.name: row for row in _ROWS}
 
