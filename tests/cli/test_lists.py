@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from cli_command import Command
@@ -11,7 +12,10 @@ from nograd.assets import ASSETS
 from nograd.cli import paper_check
 from nograd.cli.trajectories import print_steps
 from nograd.llm.sources import MODELS
-from nograd.search.arms import SCHEMES
+from nograd.llm.subspace_choices import BINDINGS, KINDS, PARAMETERISATIONS
+from nograd.run.config import SubspaceConfig
+from nograd.run.config_source import load_config
+from nograd.search.arms import OPTIONS, SCHEMES
 from nograd.stats.paper import starvation
 from nograd.stats.paper.printed import Printed
 from nograd.tasks.registry import FAMILIES, family
@@ -28,12 +32,24 @@ def test_lists_are_whole(command: str, names: dict[str, object], nograd: Command
     assert [word for word in first_words(outcome.out) if word in names] == list(names)
 
 
+def test_every_option_and_choice_has_a_line(nograd: Command) -> None:
+    words = first_words(nograd("arms").out)
+    choices = {"basis": KINDS, "binding": BINDINGS, "parameterisation": PARAMETERISATIONS}
+    settings = [f"subspace.{name}={value}" for name, values in choices.items() for value in values]
+    assert {*OPTIONS, *settings, "search.clip.caller=0.2", "reward.shaping=0.5"} <= set(words)
+    load_config(None, [word for word in words if "=" in word])
+
+
+def test_choices_are_those_of_the_configuration() -> None:
+    fields = SubspaceConfig.model_fields
+    for name, values in {"basis": KINDS, "binding": BINDINGS, "parameterisation": PARAMETERISATIONS}.items():
+        assert set(get_args(fields[name].annotation)) == set(values)
+
+
 def test_tasks_of_one_family(nograd: Command) -> None:
     outcome = nograd("tasks", "in-house")
     tasks = family("in_house").tasks
-    assert [word for word in first_words(outcome.out) if word.startswith("in_house-")] == [
-        t.id for t in tasks
-    ]
+    assert [word for word in first_words(outcome.out) if word.startswith("in_house-")] == [t.id for t in tasks]
 
 
 @pytest.mark.real

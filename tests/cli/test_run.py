@@ -87,6 +87,8 @@ def test_default_directories_are_named_and_never_reused(nograd: Command, in_tmp:
     [
         (["--tasks", "in_house", "--set", "tasks.batch=33"], "in_house has 32 tasks"),
         (["--arm", "uniform:floor=2"], "takes 8 pairs of 4"),
+        (["--arm", "oracle"], "needs a known bottleneck, which only the synthetic environment has"),
+        (["--set", "search.clip.callr=0.2"], "did you mean 'caller'?"),
         (["--set", "evaluator=agnet"], "did you mean 'agent'?"),
         (["nowhere.toml"], "cannot read the configuration nowhere.toml"),
         (["--resume", "nowhere"], "nowhere holds no run"),

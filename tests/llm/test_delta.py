@@ -13,7 +13,8 @@ import torch
 
 from nograd.llm.engine import Engine
 from nograd.llm.requests import CompletionRequest, ScoreRequest
-from nograd.llm.subspace import BINDINGS, KINDS, SubspaceSpec
+from nograd.llm.subspace import SubspaceSpec
+from nograd.llm.subspace_choices import BINDINGS, KINDS
 from tiny_models import LAYOUTS, MODULES, SPEC, Tiny, merged, plain_score, thetas, tiny
 
 PROMPT = tuple(range(3, 40))

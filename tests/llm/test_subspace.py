@@ -12,7 +12,8 @@ import torch
 
 from nograd.errors import ConfigError
 from nograd.llm import subspace as module_under_test
-from nograd.llm.subspace import BINDINGS, KINDS, TARGETS, Directions, Subspace, SubspaceSpec, build_subspace
+from nograd.llm.subspace import TARGETS, Directions, Subspace, SubspaceSpec, build_subspace
+from nograd.llm.subspace_choices import BINDINGS, KINDS
 from tiny_models import Tiny, tiny
 
 

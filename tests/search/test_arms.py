@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nograd.errors import ConfigError
-from nograd.search.arms import COMMON_OPTIONS, SCHEMES, Arm, allowed_options, parse_arm
+from nograd.search.arms import COMMON_OPTIONS, OPTIONS, SCHEMES, Arm, allowed_options, parse_arm
 from nograd.search.schemes import ROUTES
 
 NAMES = st.text(min_size=1, max_size=8).filter(lambda name: name == name.strip() and "," not in name)
@@ -121,6 +122,10 @@ def test_the_dataclass_refuses_what_the_text_would() -> None:
         Arm("bandit", explore=math.nan)
     with pytest.raises(ConfigError, match="needs module"):
         Arm("lock", module="a,b")
+
+
+def test_every_option_is_described() -> None:
+    assert OPTIONS.keys() == {field.name for field in fields(Arm)} - {"scheme"}
 
 
 def test_every_scheme_is_described_and_implemented() -> None:

@@ -12,7 +12,6 @@ import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import torch
@@ -22,18 +21,8 @@ from safetensors.torch import load_file, save_file
 
 from nograd.errors import ConfigError
 from nograd.llm.architecture import Architecture, Layer, Weights
+from nograd.llm.subspace_choices import Binding, Kind
 
-Kind = Literal["svd", "random", "matched"]
-Binding = Literal["round_robin", "shuffled"]
-KINDS: dict[str, str] = {
-    "svd": "top singular directions with their singular values (the paper's)",
-    "random": "random unit directions with s = 1",
-    "matched": "random unit directions with the SVD's singular values",
-}
-BINDINGS: dict[str, str] = {
-    "round_robin": "module m owns directions m, m + M, m + 2M, … (the paper's)",
-    "shuffled": "as round_robin, with the modules permuted by a seed-keyed shuffle",
-}
 TARGETS = ("q", "v", "o")
 
 

@@ -71,13 +71,14 @@ def search_settings(config: RunConfig, evaluator: Evaluator) -> SearchSettings:
         pairs=search.pairs,
         sigma=search.sigma,
         lr=search.lr,
-        clip=_clips(search.clip, modules),
+        clip=module_clips(search.clip, modules),
         credit_rate=search.credit_rate,
         arm=parse_arm(search.arm),
     )
 
 
-def _clips(clip: float | dict[str, float], modules: tuple[str, ...]) -> float | tuple[float, ...]:
+def module_clips(clip: float | dict[str, float], modules: tuple[str, ...]) -> float | tuple[float, ...]:
+    """The clip of every module, from one for all or a table. Raises ConfigError for a name that is no module."""
     if not isinstance(clip, dict):
         return clip
     for name in clip:

@@ -17,7 +17,19 @@ class SchemeInfo:
 
 
 COMMON_OPTIONS = ("floor", "ipw")
-"""Options of every scheme: minimum pairs per module; step × (1/M)/share of the pairs."""
+"""Options of every scheme."""
+
+OPTIONS: dict[str, str] = {
+    "floor": "pairs that every module gets first, before the scheme routes the others",
+    "ipw": "multiply a module's step by (1/M) / its share of the generation's pairs",
+    "q": "probability that a generation is routed at random",
+    "module": "name of the module; it must be given",
+    "catch_up": "multiply the burst step by M, so that the module moves as far as under uniform",
+    "spread": "deliver the movement of catch_up as M equal sub-steps, one per generation",
+    "clip_scale": "multiply the clip of the burst step",
+    "explore": "share of the pairs that is drawn blindly",
+}
+"""Option → what it does."""
 
 SCHEMES: dict[str, SchemeInfo] = {
     "uniform": SchemeInfo("equally over the modules; a remainder rotates with the generation"),
@@ -30,24 +42,17 @@ SCHEMES: dict[str, SchemeInfo] = {
     "oracle": SchemeInfo("all to the true bottleneck (synthetic environment only)"),
     "lock": SchemeInfo("all to one named module, always", ("module",)),
     "burst": SchemeInfo(
-        "all to the named module every M-th generation, else over the others; catch_up multiplies its step "
-        "by M, spread delivers that as M sub-steps, clip_scale widens its clip",
+        "all to the named module every M-th generation, else over the others",
         ("module", "catch_up", "clip_scale", "spread"),
     ),
-    "bandit": SchemeInfo(
-        "drawn in favour of modules whose pairs gained fitness; the share `explore` is drawn blindly",
-        ("explore",),
-    ),
+    "bandit": SchemeInfo("drawn in favour of modules whose pairs gained fitness", ("explore",)),
 }
 
 
 @dataclass(frozen=True)
 class Arm:
-    """One way to split the budget: a scheme and its options.
+    """One way to split the budget: a scheme and its options (see OPTIONS).
 
-    floor: pairs that every module gets first. ipw: weight a module's step by (1/M)/πₘ.
-    q: probability of a random routing vector (`hard_noisy`). module: name of the module (`lock`, `burst`).
-    catch_up, clip_scale, spread: see `burst`. explore: share of blind draws (`bandit`).
     Raises ConfigError for an unknown scheme, an option that does not fit it, or a value out of range.
     """
 
@@ -146,9 +151,7 @@ def _check_values(arm: Arm) -> None:
     if not 0 < arm.explore <= 1:
         raise ConfigError(f"explore is a share above 0 and up to 1, got {arm.explore!r}")
     if arm.catch_up and arm.spread:
-        raise ConfigError(
-            "choose catch_up or spread: they deliver the same movement, at once or in sub-steps"
-        )
+        raise ConfigError("choose catch_up or spread: they deliver the same movement, at once or in sub-steps")
     if "module" in SCHEMES[arm.scheme].options:
         _check_module(arm)
 
@@ -156,9 +159,7 @@ def _check_values(arm: Arm) -> None:
 def _check_module(arm: Arm) -> None:
     name = arm.module
     if not name or name != name.strip() or "," in name:
-        raise ConfigError(
-            f"scheme {arm.scheme!r} needs module=NAME, a module's name without a comma, got {name!r}"
-        )
+        raise ConfigError(f"scheme {arm.scheme!r} needs module=NAME, a module's name without a comma, got {name!r}")
 
 
 UNIFORM = Arm("uniform")
