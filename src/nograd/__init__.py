@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from nograd.agent.scheduler import Llm, Reply
     from nograd.agent.trajectory import Step, Trajectory
     from nograd.errors import NogradError
+    from nograd.export.start import export_run
     from nograd.llm.chat import Message
     from nograd.report.data import load
     from nograd.run.black_box import BlackBox
@@ -39,6 +40,7 @@ _HOMES = {
     "Step": "nograd.agent.trajectory",
     "Task": "nograd.tasks.family",
     "Trajectory": "nograd.agent.trajectory",
+    "export_run": "nograd.export.start",
     "load": "nograd.report.data",
     "load_config": "nograd.run.config_source",
     "load_run": "nograd.run.load",
@@ -60,6 +62,7 @@ __all__ = [
     "Step",
     "Task",
     "Trajectory",
+    "export_run",
     "load",
     "load_config",
     "load_run",

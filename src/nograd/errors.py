@@ -31,6 +31,10 @@ class RunError(NogradError):
     """A run directory that is in use, damaged, or made with another configuration."""
 
 
+class ExportError(NogradError):
+    """An export that cannot be written, or that did not pass its verification."""
+
+
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> ConfigError:
     """The error for a name that is not in a registry; suggests the nearest known one."""
     names = sorted(known)

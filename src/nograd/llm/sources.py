@@ -20,9 +20,10 @@ IGNORED = ["*/*", "consolidated*"]
 
 @dataclass(frozen=True)
 class EmbeddedModel:
-    """A row of `nograd models`: a model that comes as a pinned asset."""
+    """A row of `nograd models`: a model that comes as a pinned asset. origin: the Hugging Face id it was made from."""
 
     asset: str
+    origin: str
     parameters: int
     license: str
     description: str
@@ -31,6 +32,7 @@ class EmbeddedModel:
 MODELS: Mapping[str, EmbeddedModel] = {
     "smollm2-135m": EmbeddedModel(
         asset="smollm2-135m",
+        origin="HuggingFaceTB/SmolLM2-135M-Instruct",
         parameters=134_515_008,
         license="Apache-2.0",
         description="SmolLM2-135M-Instruct, dequantised from a 4-bit GGUF; 30 layers, 8192 positions",
