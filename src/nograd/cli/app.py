@@ -23,6 +23,7 @@ from nograd.cli import (
     export,
     export_data,
     fetch,
+    init,
     ledger,
     models,
     paper_check,
@@ -39,6 +40,7 @@ from nograd.cli.main import StoppedError
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "demo": demo.demo,
+    "init": init.init,
     "run": run.run,
     "show": show.show,
     "compare": compare.compare,
