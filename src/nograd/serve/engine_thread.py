@@ -89,8 +89,8 @@ class EngineThread:
     def start(self) -> None:
         self._thread.start()
 
-    def stop(self, patience: float = 10.0) -> None:
-        """End after the current slice; what is under way fails with 503."""
+    def stop(self, patience: float) -> None:
+        """End after the current slice, and wait so many seconds for that; what is under way fails with 503."""
         with self._changed:
             self._stopping = True
             self._changed.notify()

@@ -15,8 +15,8 @@ from nograd.serve.engine_thread import EngineThread
 from nograd.serve.limits import Limits
 from nograd.serve.served import Served
 
-_LAST_WORDS = 3
-"""Seconds that answers under way get to finish when the server is told to stop."""
+_PATIENCE = 10
+"""Seconds that the slice under way and the last responses get when the server is told to stop."""
 
 
 @contextmanager
@@ -63,11 +63,23 @@ def serve(
     api = Api(served, engine, limits)
     app = build_app(api, api_key=api_key, loopback=is_loopback(listener))
     settings = uvicorn.Config(
-        app, log_level="warning", access_log=False, timeout_graceful_shutdown=_LAST_WORDS, server_header=False
+        app, log_level="warning", access_log=False, timeout_graceful_shutdown=_PATIENCE, server_header=False
     )
     engine.start()
     try:
-        uvicorn.Server(settings).run(sockets=[listener])
+        _Server(settings, engine).run(sockets=[listener])
     finally:
-        engine.stop()
+        engine.stop(_PATIENCE)
         api.threads.shutdown(wait=False, cancel_futures=True)
+
+
+class _Server(uvicorn.Server):
+    """A server that, told to stop, does not wait for what the engine has under way: it fails with status 503."""
+
+    def __init__(self, config: uvicorn.Config, engine: EngineThread) -> None:
+        super().__init__(config)
+        self._engine = engine
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._engine.stop(0)
+        await super().shutdown(sockets)
