@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from nograd.cli import run_flags
+
 if TYPE_CHECKING:
     from nograd.cli.cost import Cost
     from nograd.run.config import RunConfig
@@ -17,32 +19,20 @@ RUNS = Path("runs")
 
 
 def run(
-    config: Annotated[
-        Path | None, typer.Argument(metavar="CONFIG.toml", help="Settings; flags go over it.")
-    ] = None,
-    arm: Annotated[str | None, typer.Option(help="How the budget is split; see 'nograd arms'.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of everything random.")] = None,
-    generations: Annotated[int | None, typer.Option(help="Steps of the search.")] = None,
-    pairs: Annotated[int | None, typer.Option(help="Mirrored pairs per generation: the budget.")] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(help="A name of 'nograd models', a Hugging Face id, a folder or a .gguf file."),
-    ] = None,
-    dtype: Annotated[str | None, typer.Option(help="auto, float32, bfloat16 or float16.")] = None,
-    device: Annotated[str | None, typer.Option(help="auto, cpu or cuda.")] = None,
-    tasks: Annotated[
-        str | None, typer.Option(help="A task family, or a .jsonl file of your own; see 'nograd tasks --help'.")
-    ] = None,
-    tools: Annotated[
-        Path | None, typer.Option(metavar="FILE.py", help="The tools of a tasks file (default: nograd's own).")
-    ] = None,
+    config: run_flags.ConfigFile = None,
+    arm: run_flags.Arm = None,
+    seed: run_flags.Seed = None,
+    generations: run_flags.Generations = None,
+    pairs: run_flags.Pairs = None,
+    model: run_flags.Model = None,
+    dtype: run_flags.DType = None,
+    device: run_flags.Device = None,
+    tasks: run_flags.Tasks = None,
+    tools: run_flags.Tools = None,
     track: Annotated[
         str | None, typer.Option(help="tensorboard: also write scalars there (extra 'track').")
     ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Any other setting; may be given several times."),
-    ] = None,
+    settings: run_flags.Settings = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="The run directory (default: a new one in runs/).")
     ] = None,
@@ -74,23 +64,23 @@ def run(
     seconds, peak_memory_bytes, run_dir.
     """
     from nograd.cli.checks import check_names
-    from nograd.run.task_family import task_settings
 
-    flags = {
-        "search.arm": arm,
-        "seed": seed,
-        "search.generations": generations,
-        "search.pairs": pairs,
-        "model.spec": model,
-        "model.dtype": dtype,
-        "execution.device": device,
-        "execution.track": track,
-    }
-    overrides = [f"{key}={value}" for key, value in flags.items() if value is not None]
-    overrides += [*task_settings(tasks, tools), *(settings or [])]
-    chosen = _configuration(config, overrides, resume, out)
+    given = run_flags.overrides(
+        settings,
+        tasks,
+        tools,
+        arm=arm,
+        seed=seed,
+        generations=generations,
+        pairs=pairs,
+        model=model,
+        dtype=dtype,
+        device=device,
+        track=track,
+    )
+    chosen = _configuration(config, given, resume, out)
     check_names(chosen)
-    directory = resume or out or free_directory(RUNS / _name(chosen, config))
+    directory = resume or out or free_directory(RUNS / run_name(chosen, config))
     if dry_run:
         _print_plan(chosen, directory)
         return
@@ -153,7 +143,7 @@ def _configuration(
     return load_config(path or resume / layout.CONFIG, overrides)
 
 
-def _name(config: RunConfig, path: Path | None) -> str:
+def run_name(config: RunConfig, path: Path | None) -> str:
     """Name of a new run's directory: that of the file, else what was chosen."""
     if path is not None:
         return f"{path.stem}-seed{config.seed}"
@@ -165,9 +155,16 @@ def _name(config: RunConfig, path: Path | None) -> str:
 
 
 def free_directory(wanted: Path) -> Path:
-    """The path, with a number behind it if there is something already."""
+    """The path, with a number behind it if there is something already; a preflight of the run to come leaves it
+    free."""
     numbered = (wanted.with_name(f"{wanted.name}-{number}") for number in range(2, 10_000))
-    return wanted if not wanted.exists() else next(path for path in numbered if not path.exists())
+    return wanted if _free(wanted) else next(path for path in numbered if _free(path))
+
+
+def _free(path: Path) -> bool:
+    from nograd.run import layout
+
+    return not path.exists() or (path.is_dir() and [file.name for file in path.iterdir()] == [layout.PREFLIGHT])
 
 
 def _print_plan(config: RunConfig, directory: Path) -> None:
