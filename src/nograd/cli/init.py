@@ -36,14 +36,17 @@ def init(
     """
     from nograd.cli.output import console
     from nograd.errors import ConfigError
-    from nograd.run.files import disk_errors
 
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise ConfigError(f"{directory} is not an empty folder; name another one, such as {directory}-2")
-    with disk_errors():
+    try:
         directory.mkdir(parents=True, exist_ok=True)
         for name in FILES:
             (directory / name).write_bytes(example(name))
+    except OSError as error:
+        raise ConfigError(
+            f"cannot write {error.filename or directory}: {error.strerror}; name a folder that can be written"
+        ) from error
     width = max(len(command) for command, _ in NEXT)
     steps = [f"  {command:<{width}}  # {purpose}" for command, purpose in NEXT]
     listing = "\n".join([f"wrote {', '.join(FILES)}; next:", f"  cd {shlex.quote(str(directory))}", *steps])

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from nograd.errors import TaskError
+from nograd.tasks.own.check import Check
 from nograd.tasks.own.line import TaskLine
 
 SHOWN = 10
@@ -62,7 +63,8 @@ def _form_problem(line: int, detail: Mapping[str, Any]) -> Problem:
     if kind == "missing":
         return Problem(line, f"{field} is missing; add it ({_MISSING.get(field, 'see nograd tasks --help')})")
     if kind == "extra_forbidden":
-        return problem(line, field, detail["input"], unknown(field, TaskLine.model_fields))
+        known = Check.model_fields if detail["loc"][0] == "check" else TaskLine.model_fields
+        return problem(line, field, detail["input"], unknown(str(detail["loc"][-1]), known))
     if kind == "value_error":
         return problem(line, field, detail["input"], str(detail["ctx"]["error"]))
     if kind == "string_pattern_mismatch":
