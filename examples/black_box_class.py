@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 import nograd
 from nograd import Evaluation, GenerationResult, RunConfig
-from nograd.run.loop import run
 from nograd.search.streams import stream
 
 SHOPS = ("station", "market")
@@ -63,11 +62,12 @@ class Bakery:
 
 
 def make(config: RunConfig) -> Bakery:
-    """What `evaluator=black_box_class:make` names."""
+    """What `evaluator=black_box_class:make` names. To add facts, return a `nograd.run.evaluators.Built`."""
     return Bakery(config.seed)
 
 
 if __name__ == "__main__":
-    config = nograd.load_config(None, ["evaluator=bakery", "search.generations=30", "search.arm=soft"])
-    summary = run(config, Bakery(config.seed), sys.argv[1] if len(sys.argv) > 1 else "runs/black-box-class")
+    settings = ["evaluator=black_box_class:make", "search.generations=30", "search.arm=soft"]
+    out = sys.argv[1] if len(sys.argv) > 1 else "runs/black-box-class"
+    summary = nograd.run_config(nograd.load_config(None, settings), out)
     print(f"good days: {summary.zero_theta_success:.2f} untouched, {summary.last5_success:.2f} tuned")

@@ -47,7 +47,8 @@ class Patience:
     def pause_after(self, failures: int, draws: np.random.Generator) -> float:
         """Seconds to wait after so many failures: exponential backoff, half to all of it at random, so that
         calls that failed together do not come back together."""
-        return float(min(self.pause * 2.0 ** (failures - 1), LONGEST_PAUSE) * draws.uniform(0.5, 1.0))
+        longest = min(self.pause * 2.0 ** min(failures - 1, 64), LONGEST_PAUSE)
+        return float(longest * draws.uniform(0.5, 1.0))
 
 
 async def call(

@@ -33,8 +33,17 @@ class LoopThread:
 
 
 def _end(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
-    loop.call_soon_threadsafe(loop.stop)
+    """Also called in the loop's own thread, where the last reference may be dropped."""
+    cancelled = asyncio.run_coroutine_threadsafe(_cancel_others(), loop)
+    cancelled.add_done_callback(lambda _: loop.call_soon_threadsafe(loop.stop))
     if thread is not threading.current_thread():
         thread.join(PATIENCE)
         if not thread.is_alive():
             loop.close()
+
+
+async def _cancel_others() -> None:
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)

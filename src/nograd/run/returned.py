@@ -48,8 +48,14 @@ def _of_mapping(values: Mapping[str, Any], modules: Sequence[str]) -> Evaluation
         success=success,
         reward=_number("reward", values.get("reward", fitness)),
         blame=_blame(values.get("blame"), modules),
-        metrics={name: _number(name, value) for name, value in (values.get("metrics") or {}).items()},
+        metrics=_metrics(values.get("metrics") or {}),
     )
+
+
+def _metrics(metrics: object) -> dict[str, float]:
+    if not isinstance(metrics, Mapping):
+        raise ConfigError(f"the black box returned metrics {metrics!r}; it must be a mapping of names to numbers")
+    return {str(name): _number(str(name), value) for name, value in metrics.items()}
 
 
 def _blame(blame: object, modules: Sequence[str]) -> tuple[float, ...] | None:
