@@ -11,9 +11,7 @@ if TYPE_CHECKING:
 
 
 def plans(
-    name: Annotated[
-        str | None, typer.Argument(metavar="PLAN", help="Show this plan (a name or a .toml file).")
-    ] = None,
+    name: Annotated[str | None, typer.Argument(metavar="PLAN", help="Show this plan (a name or a .toml file).")] = None,
     toml: Annotated[
         bool, typer.Option("--toml", help="Print the plan's file, as a start for a plan of your own.")
     ] = False,
@@ -65,11 +63,12 @@ def _show(file: PlanFile) -> None:
     out.print(f"{file.name}: {plan.title}", style="bold", soft_wrap=True)
     extends = f", extends {plan.extends}" if plan.extends else ""
     replay = f", replays a {plan.replay.source} sweep on {plan.replay.family}" if plan.replay else ""
+    heldout = f", evaluated on {plan.heldout.family} every {plan.heldout.every} generations" if plan.heldout else ""
     for text in (plan.paper, " ".join(plan.notes.split())):
         if text:
             out.print(text, soft_wrap=True)
     out.print(
-        f"\nseeds {format_seeds(plan.seeds)}{extends}{replay}; {len(cells(plan))} runs, {rollouts(plan):,} "
+        f"\nseeds {format_seeds(plan.seeds)}{extends}{replay}{heldout}; {len(cells(plan))} runs, {rollouts(plan):,} "
         f"rollouts\nsettings of all arms: {dumps(plan.settings).decode()}\n",
         soft_wrap=True,
     )

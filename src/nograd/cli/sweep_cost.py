@@ -36,20 +36,31 @@ class Pace:
     where: str
 
 
-def describe(
-    plan: Plan, states: Sequence[tuple[Cell, int]], workers: int = 1, source: Path | None = None
-) -> str:
+@dataclass(frozen=True)
+class Left:
+    """What a cell still has to do."""
+
+    cell: Cell
+    steps: int
+    rollouts: int
+
+
+def describe(plan: Plan, states: Sequence[tuple[Cell, int]], workers: int = 1, source: Path | None = None) -> str:
     """Runs, rollouts and time of the cells, each with the number of its steps that are done already.
 
     source: the sweep that a replay takes its coefficients from."""
-    left = [(cell, cell_steps(plan, cell) - steps) for cell, steps in states]
-    todo = [(cell, steps) for cell, steps in left if steps > 0]
+    todo = [left for cell, done in states if (left := _left(plan, cell, done)).steps]
     arms, seeds = {cell.label for cell, _ in states}, {cell.seed for cell, _ in states}
     return (
         f"runs: {len(todo)} to do ({len(arms)} arms × {len(seeds)} seeds)\n"
-        f"rollouts: {sum(steps * step_rollouts(plan, cell) for cell, steps in todo):,}\n"
+        f"rollouts: {sum(left.rollouts for left in todo):,}\n"
         f"time: {_time(plan, todo, workers, source)}"
     )
+
+
+def _left(plan: Plan, cell: Cell, done: int) -> Left:
+    steps = cell_steps(plan, cell)
+    return Left(cell, steps - done, step_rollouts(plan, cell, steps) - step_rollouts(plan, cell, done))
 
 
 def pace(config: RunConfig, folders: Sequence[Path] = FOLDERS) -> Pace | None:
@@ -64,17 +75,18 @@ def pace(config: RunConfig, folders: Sequence[Path] = FOLDERS) -> Pace | None:
     return Pace(TWO_CORES[known], "two CPU cores") if known in TWO_CORES else None
 
 
-def _time(plan: Plan, todo: Sequence[tuple[Cell, int]], workers: int, source: Path | None) -> str:
+def _time(plan: Plan, todo: Sequence[Left], workers: int, source: Path | None) -> str:
     total, places = 0.0, set()
     paces: dict[str, Pace | None] = {}
-    for cell, steps in todo:
+    for left in todo:
+        cell = left.cell
         key = repr((cell.config.evaluator, cell.config.model, cell.config.tasks.family))
         if key not in paces:
             paces[key] = pace(cell.config) if plan.replay is None else _source_pace(cell, source)
         found = paces[key]
         if found is None:
             return _unknown(plan, cell, source)
-        total += steps * (step_rollouts(plan, cell) * found.seconds + WRITING)
+        total += left.rollouts * found.seconds + left.steps * WRITING
         places.add(found.where)
     if not todo:
         return "none"

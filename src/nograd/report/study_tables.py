@@ -40,6 +40,9 @@ FURTHER = (
     "caller_accuracy",
     "relay",
     "concentration",
+    "heldout_auc",
+    "heldout_success",
+    "heldout_gain",
 )
 REPLAYED = (
     "zero_theta_success",

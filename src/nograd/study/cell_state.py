@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,6 +11,7 @@ import numpy as np
 from nograd.errors import NogradError, RunError
 from nograd.run import layout
 from nograd.run.config import results_bearing
+from nograd.run.evaluations import read_evaluations
 from nograd.run.load import RunRecord, load_run
 from nograd.run.resume import changes
 from nograd.study.cells import Cell, cell_steps
@@ -57,11 +58,13 @@ def inspect_cell(sweep: Sweep, cell: Cell) -> CellState:
             return CellState(cell, "missing", 0, planned)
         run = load_run(sweep.path(cell))
         _check_same(run, cell)
+        heldout = _heldout(sweep, run)
     except NogradError as error:
         return CellState(cell, "damaged", 0, planned, problem=str(error))
-    if not run.complete:
-        return CellState(cell, "half-finished", len(run.generations), planned)
-    return CellState(cell, "complete", planned, planned, measured_of(run))
+    steps = len(run.generations) + len(heldout)
+    if steps < planned:
+        return CellState(cell, "half-finished", steps, planned)
+    return CellState(cell, "complete", planned, planned, measured_of(run, heldout))
 
 
 def unfinished(states: Iterable[CellState]) -> tuple[str, ...]:
@@ -69,8 +72,8 @@ def unfinished(states: Iterable[CellState]) -> tuple[str, ...]:
     return tuple(state.text for state in states if state.kind != "complete")
 
 
-def measured_of(run: RunRecord) -> Measured:
-    """What a run measured, as arrays."""
+def measured_of(run: RunRecord, heldout: Sequence[float] = ()) -> Measured:
+    """What a run measured, as arrays. heldout: success of the evaluated coefficients, θ = 0 first."""
     names = {name for record in run.generations for name in record.metrics}
     return Measured(
         modules=run.modules,
@@ -82,7 +85,17 @@ def measured_of(run: RunRecord) -> Measured:
         allocation=run.array("allocation").astype(np.float64),
         step_norms=run.array("step_applied"),
         credit=run.array("credit_before"),
+        heldout=np.array(heldout, np.float64),
     )
+
+
+def _heldout(sweep: Sweep, run: RunRecord) -> list[float]:
+    """Success of those coefficients that the plan wants evaluated and that are, in order."""
+    plan = sweep.file.plan.heldout
+    if plan is None or not run.complete:
+        return []
+    records = read_evaluations(run, plan.family)
+    return [records[after].success for after in plan.after(len(run.generations)) if after in records]
 
 
 def _replayed(sweep: Sweep, cell: Cell, planned: int) -> CellState:

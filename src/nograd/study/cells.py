@@ -12,6 +12,7 @@ from nograd.run.config import RunConfig
 from nograd.run.config_source import make_config
 from nograd.study.plan import Plan, Replay
 from nograd.study.scaling import Scaling, changes, merged
+from nograd.tasks.registry import FAMILIES
 
 
 @dataclass(frozen=True)
@@ -54,30 +55,39 @@ def arm_config(plan: Plan, label: str, seed: int, scaling: Scaling) -> RunConfig
     own = merged(arm.settings, {"search": {"arm": arm.arm}, "seed": seed})
     values = merged(merged(plan.settings, own), changes(scaling))
     try:
-        return make_config(_on_family(values, plan.replay, scaling))
+        config = make_config(_on_family(values, plan.replay, scaling))
     except ConfigError as error:
         raise ConfigError(f"arm {label!r}: {error}") from error
+    if plan.heldout is not None and config.evaluator != "agent":
+        raise ConfigError(
+            f"arm {label!r}: a plan with [heldout] evaluates the four-stage agent, but evaluator = "
+            f"{config.evaluator!r}; leave the evaluator out, or take a plan without [heldout]"
+        )
+    return config
 
 
 def rollouts(plan: Plan, scaling: Scaling | None = None) -> int:
     """Rollouts of the whole plan: what a sweep costs, in the unit that all arms share."""
-    return sum(cell_rollouts(plan, cell) for cell in cells(plan, scaling))
-
-
-def cell_rollouts(plan: Plan, cell: Cell) -> int:
-    """Rollouts of one cell."""
-    return cell_steps(plan, cell) * step_rollouts(plan, cell)
+    return sum(step_rollouts(plan, cell, cell_steps(plan, cell)) for cell in cells(plan, scaling))
 
 
 def cell_steps(plan: Plan, cell: Cell) -> int:
-    """Steps of one cell: generations, or in a replay the coefficients evaluated."""
-    return cell.config.search.generations if plan.replay is None else 1 + plan.replay.last
+    """Steps of one cell: generations, then the coefficients evaluated (in a replay, these only)."""
+    if plan.replay is not None:
+        return 1 + plan.replay.last
+    generations = cell.config.search.generations
+    return generations + (len(plan.heldout.after(generations)) if plan.heldout else 0)
 
 
-def step_rollouts(plan: Plan, cell: Cell) -> int:
-    """Rollouts of one step: the center and the two sides of every pair, each on the whole batch."""
-    candidates = 1 + 2 * cell.config.search.pairs if plan.replay is None else 1
-    return candidates * cell.config.tasks.batch
+def step_rollouts(plan: Plan, cell: Cell, steps: int) -> int:
+    """Rollouts of the first so many steps: in a generation the center and the two sides of every pair, each on
+    the whole batch; in an evaluation one candidate on all tasks of its family."""
+    batch = cell.config.tasks.batch
+    if plan.replay is not None:
+        return steps * batch
+    trained = min(steps, cell.config.search.generations)
+    evaluated = (FAMILIES[plan.heldout.family].info.size or 0) if plan.heldout else 0
+    return trained * (1 + 2 * cell.config.search.pairs) * batch + (steps - trained) * evaluated
 
 
 def _on_family(values: Mapping[str, Any], replay: Replay | None, scaling: Scaling) -> Mapping[str, Any]:

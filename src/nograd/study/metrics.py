@@ -20,7 +20,8 @@ class Measured:
     """What one finished run measured. A replay has one step per evaluated θ (θ = 0 first) and no tables.
 
     success, and each of evaluator (tool_accuracy, call_ok, relay …): float64 [steps].
-    allocation, step_norms, credit: [steps, modules].
+    allocation, step_norms, credit: [steps, modules]. heldout: success of the evaluated coefficients on the
+    plan's held-out family, θ = 0 first; empty without one.
     """
 
     modules: tuple[str, ...]
@@ -29,6 +30,7 @@ class Measured:
     allocation: Curve = field(default_factory=lambda: np.empty((0, 0)))
     step_norms: Curve = field(default_factory=lambda: np.empty((0, 0)))
     credit: Curve = field(default_factory=lambda: np.empty((0, 0)))
+    heldout: Curve = field(default_factory=lambda: np.empty(0))
 
 
 Metric = Callable[[Measured], float]
@@ -40,6 +42,10 @@ def _of_evaluator(name: str, summarise: Callable[[Curve], float]) -> Metric:
         return math.nan if curve is None else summarise(curve)
 
     return metric
+
+
+def _of_heldout(summarise: Callable[[Curve], float]) -> Metric:
+    return lambda measured: summarise(measured.heldout) if measured.heldout.size else math.nan
 
 
 def _halves(measured: Measured) -> tuple[Curve, Curve]:
@@ -77,6 +83,16 @@ METRICS: dict[str, tuple[str, Metric]] = {
     "final_relay": ("its last value", _of_evaluator("relay", summaries.final)),
     "tool_accuracy": ("mean share of right tools", _of_evaluator("tool_accuracy", summaries.auc)),
     "final_tool_accuracy": ("its last value", _of_evaluator("tool_accuracy", summaries.final)),
+    "heldout_auc": ("mean held-out success over the evaluated coefficients", _of_heldout(summaries.auc)),
+    "heldout_success": ("held-out success after the last generation", _of_heldout(summaries.final)),
+    "heldout_gain": (
+        "heldout_success less that of the untouched model",
+        _of_heldout(lambda curve: summaries.final(curve) - float(curve[0])),
+    ),
+    "heldout_decline": (
+        "the highest held-out success less heldout_success",
+        _of_heldout(lambda curve: float(curve.max()) - summaries.final(curve)),
+    ),
     "concentration": ("mean share of the pairs that go to the most funded module", _concentration),
 }
 """Metric → description and how to compute it; NaN where the run has no such thing."""

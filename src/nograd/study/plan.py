@@ -97,6 +97,21 @@ class Replay(Section):
     last: Count = 1
 
 
+class HeldOut(Section):
+    """Evaluate every run's coefficients on tasks that it was not tuned on, once it is done.
+
+    family: all its tasks. every: the coefficients after each so many generations, and after the last; θ = 0 is
+    always among them.
+    """
+
+    family: Name
+    every: Count = 5
+
+    def after(self, generations: int) -> tuple[int, ...]:
+        """The coefficients to evaluate of a run with so many generations, by how many made them."""
+        return tuple(sorted({*range(0, generations, self.every), generations}))
+
+
 class Plan(Section):
     """title, paper (where it is published), notes: for people. extends: the plan whose seeds this adds to.
     settings: sections of the run configuration, shared by all arms. baseline: label of an arm."""
@@ -114,6 +129,7 @@ class Plan(Section):
     ]
     predictions: Annotated[tuple[Prediction, ...], Field(strict=False)] = ()
     replay: Replay | None = None
+    heldout: HeldOut | None = None
 
     def baseline_of(self, label: str) -> str | None:
         """Label of the arm that this arm is compared with; None for a baseline itself."""

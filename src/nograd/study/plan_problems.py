@@ -8,16 +8,18 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from nograd.errors import ConfigError
+from nograd.errors import ConfigError, unknown_name
 from nograd.study.cells import arm_config
 from nograd.study.metrics import check_metric
-from nograd.study.plan import Criterion, Plan, Prediction, Replay
+from nograd.study.plan import Criterion, HeldOut, Plan, Prediction, Replay
 from nograd.study.scaling import Scaling
+from nograd.tasks.registry import FAMILIES
 
 _TABLES: Mapping[str, type[BaseModel]] = {
     "predictions": Prediction,
     "criteria": Criterion,
     "replay": Replay,
+    "heldout": HeldOut,
     "": Plan,
 }
 
@@ -31,7 +33,7 @@ def form_problems(error: ValidationError) -> list[str]:
 
 def meaning_problems(plan: Plan) -> list[str]:
     """Mistakes of meaning in a plan of good form: names that nothing has, settings that cannot be used."""
-    return [*_arm_problems(plan), *_config_problems(plan), *_prediction_problems(plan)]
+    return [*_arm_problems(plan), *_config_problems(plan), *_heldout_problems(plan), *_prediction_problems(plan)]
 
 
 def _follows(detail: Mapping[str, Any], places: list[tuple[str | int, ...]]) -> bool:
@@ -77,6 +79,17 @@ def _config_problems(plan: Plan) -> Iterator[str]:
             arm_config(plan, label, plan.seeds[0], Scaling())
         except ConfigError as error:
             yield str(error)
+
+
+def _heldout_problems(plan: Plan) -> Iterator[str]:
+    if plan.heldout is None:
+        return
+    if plan.replay is not None:
+        yield "a replay trains nothing to evaluate; leave out [heldout], or name its family in [replay]"
+    if plan.heldout.family not in FAMILIES:
+        yield f"heldout.family: {unknown_name('task family', plan.heldout.family, FAMILIES)}"
+    elif FAMILIES[plan.heldout.family].info.size is None:
+        yield f"heldout.family = {plan.heldout.family!r}: must be a family that comes with nograd"
 
 
 def _prediction_problems(plan: Plan) -> Iterator[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from time import monotonic
 
 from nograd.study.cell_state import CellState
-from nograd.study.cells import step_rollouts
+from nograd.study.cells import Cell, step_rollouts
 from nograd.study.plan import Plan
 from nograd.study.work import Event
 
@@ -34,7 +34,8 @@ class Meter:
     def __init__(self, plan: Plan, states: tuple[CellState, ...], clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
         self._start = clock()
-        self._cost: Mapping[str, int] = {state.cell.name: step_rollouts(plan, state.cell) for state in states}
+        self._plan = plan
+        self._cells: Mapping[str, Cell] = {state.cell.name: state.cell for state in states}
         self._planned = {state.cell.name: state.planned for state in states}
         self._steps = {state.cell.name: state.steps for state in states}
         self._before = self._rollouts(self._steps)
@@ -46,7 +47,7 @@ class Meter:
         if event is not None:
             self._take(event)
         done, total = self._rollouts(self._steps), self._rollouts(self._planned)
-        given_up = sum((self._planned[name] - self._steps[name]) * self._cost[name] for name in self._failed)
+        given_up = sum(self._of(name, self._planned[name]) - self._of(name, self._steps[name]) for name in self._failed)
         seconds = self._clock() - self._start
         fresh = done - self._before
         return Progress(
@@ -67,4 +68,7 @@ class Meter:
             self._failed.add(event.job)
 
     def _rollouts(self, steps: Mapping[str, int]) -> int:
-        return sum(count * self._cost[name] for name, count in steps.items())
+        return sum(self._of(name, count) for name, count in steps.items())
+
+    def _of(self, name: str, steps: int) -> int:
+        return step_rollouts(self._plan, self._cells[name], steps)

@@ -105,4 +105,4 @@ class _Session:
 
 def _job(sweep: Sweep, state: CellState) -> Job:
     plan = sweep.file.plan
-    return Job(state.cell, sweep.path(state.cell), plan.replay, sweep.source)
+    return Job(state.cell, sweep.path(state.cell), plan.replay, sweep.source, plan.heldout)

@@ -13,7 +13,8 @@ from nograd.run.config import RunConfig, results_bearing
 from nograd.run.evaluators import Built
 from nograd.run.loop import run
 from nograd.study.cells import Cell
-from nograd.study.plan import Replay
+from nograd.study.heldout import evaluate_heldout
+from nograd.study.plan import HeldOut, Replay
 from nograd.study.replay import replay, replay_config, trained_run
 
 Build = Callable[[RunConfig], Built]
@@ -22,12 +23,14 @@ Build = Callable[[RunConfig], Built]
 
 @dataclass(frozen=True)
 class Job:
-    """A cell with all that a worker needs, so it can be sent to one. source: sweep to replay from."""
+    """A cell with all that a worker needs, so it can be sent to one. source: sweep to replay from.
+    heldout: what to evaluate when it is trained."""
 
     cell: Cell
     path: Path
     replay: Replay | None = None
     source: Path | None = None
+    heldout: HeldOut | None = None
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,8 @@ def _do(job: Job, build: Build, on_step: Callable[[int], None]) -> None:
             resume=True,
             on_generation=lambda record: on_step(record.generation),
         )
+        if job.heldout is not None:
+            evaluate_heldout(job.path, job.heldout, on_step)
         return
     trained = trained_run(job.cell, job.source)
     built = build(replay_config(job.cell, trained))
