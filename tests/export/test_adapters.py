@@ -199,6 +199,7 @@ def test_the_engine_logits_are_those_that_scores_come_from(model_of: ModelOf) ->
 
 
 @given(st.integers(1, 600))
+@settings(deadline=None)
 def test_the_rank_of_a_server_is_the_smallest_that_fits(rank: int) -> None:
     allowed = [8, 16, 32, 64, 128, 256, 320, 512]
     assert max_lora_rank(rank) == min((a for a in allowed if a >= rank), default=None)

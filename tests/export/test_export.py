@@ -6,25 +6,28 @@ import json
 import os
 import re
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nograd
 from nograd.cli import main
 from nograd.errors import ExportError, NogradError, RunError
 from nograd.export import verify
+from nograd.export.base import base_of
+from nograd.export.card import render_card
 from nograd.export.folder import check_free, folder_names, new_folder
 from nograd.export.logits import chat_prompts, hub_model
 from nograd.export.tuned import Tuned, tuned_of
 from nograd.export.verify import verify_adapters
 from nograd.llm.loading import load_weights
-from nograd.llm.sources import find_model
+from nograd.llm.sources import Source, find_model
 from nograd.llm.subspace import SubspaceSpec, build_subspace
 from nograd.run.config_source import load_config
 from nograd.run.start import run_config
@@ -149,6 +152,27 @@ def test_an_export_is_never_written_over(tiny_run: Path, tmp_path: Path) -> None
     assert (other / "thesis.tex").read_text() == "mine"
 
 
+def test_a_model_of_the_hub_is_named_by_id_and_revision(tiny_run: Path, tmp_path: Path) -> None:
+    record = nograd.load_run(tiny_run)
+    done = nograd.export_run(tiny_run, tmp_path / "out", verify=False)
+    base = base_of(record, Source("owner/name", tmp_path, "abc"), None)
+    card = render_card({**asdict(done), "base": asdict(base), "version": "1"}, record)
+    assert card.startswith("---\nbase_model: owner/name\n")
+    assert "vllm serve owner/name --revision abc --dtype bfloat16" in card
+    assert 'from_pretrained(base, revision="abc")' in card
+    own = base_of(record, Source("owner/name", tmp_path, "abc"), tmp_path / "out")
+    assert (own.path, own.path_for_adapters) == ("./base", str(tmp_path / "out" / "base"))
+
+
+def test_the_embedded_models_origin_and_licence_are_known(tiny_run: Path, tmp_path: Path) -> None:
+    base = base_of(nograd.load_run(tiny_run), Source("smollm2-135m", tmp_path), None)
+    assert (base.origin, base.license, base.converted) == (
+        "HuggingFaceTB/SmolLM2-135M-Instruct",
+        "Apache-2.0",
+        True,
+    )
+
+
 @pytest.mark.parametrize("format", ["peft", "merged"])
 def test_a_failed_verification_leaves_nothing(
     tiny_run: Path, tmp_path: Path, format: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -158,6 +182,10 @@ def test_a_failed_verification_leaves_nothing(
     assert main(command) == 2
     assert "nothing was exported" in capsys.readouterr().err
     assert not any(tmp_path.iterdir())
+    nograd.export_run(tiny_run, tmp_path / "out", format="npz")
+    before = sorted(tmp_path.rglob("*"))
+    assert main([*command, "--force"]) == 2
+    assert sorted(tmp_path.rglob("*")) == before, "the earlier export stays"
 
 
 def test_what_the_disk_refuses(tmp_path: Path) -> None:
@@ -204,6 +232,7 @@ def test_other_weights_are_refused(tiny_run: Path, tmp_path: Path) -> None:
 
 
 @given(st.lists(st.text(min_size=1, max_size=12), min_size=1, max_size=4, unique=True))
+@settings(deadline=None)
 def test_folder_names_are_safe_and_distinct(stages: list[str]) -> None:
     try:
         names = folder_names(stages)

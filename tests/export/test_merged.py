@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 from nograd.errors import ExportError
 from nograd.export.arrays import delta_of, verify_arrays, write_arrays
 from nograd.export.logits import hub_model
-from nograd.export.merged import stored_dtypes, write_model
+from nograd.export.merged import stored_dtype, write_model
 from nograd.export.tuned import Tuned
 from nograd.export.verify import Check, verify_models
 from nograd.llm.layouts import KINDS
@@ -89,7 +89,7 @@ def test_a_lower_precision_states_its_rounding(model_of: ModelOf, tmp_path: Path
     tuned = tuned_model(model_of("llama"))
     checks = write_and_verify(tuned, tmp_path, torch.bfloat16, exact=False)
     assert 1e-4 < checks[2].difference < checks[2].moved
-    assert stored_dtypes(tmp_path / "third") == {"BF16"}
+    assert stored_dtype(tmp_path / "third") == "bfloat16"
     assert json.loads((tmp_path / "third" / "config.json").read_text())["dtype"] == "bfloat16"
 
 
@@ -97,9 +97,9 @@ def test_stored_dtypes_are_kept(tmp_path: Path) -> None:
     save_tiny(tmp_path / "whole", {}).bfloat16().save_pretrained(tmp_path / "model")
     tuned = tuned_model(tmp_path / "model")
     write_model(tuned, 2, tmp_path / "kept")
-    assert stored_dtypes(tmp_path / "kept") == {"BF16"}
+    assert stored_dtype(tmp_path / "kept") == "bfloat16"
     write_and_verify(tuned, tmp_path / "wide", torch.float32)
-    assert stored_dtypes(tmp_path / "wide" / "third") == {"F32"}
+    assert stored_dtype(tmp_path / "wide" / "third") == "float32"
 
 
 def test_the_untouched_model_and_what_servers_look_for(model_of: ModelOf, tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def _sentences(done: Export) -> list[str]:
     if zero:
         found.append(f"the coefficients of {', '.join(zero)} are all zero: there it is the untouched model")
     if not done.exact:
-        found.append(f"rounded to {done.dtype}; the difference from the engine is that rounding")
+        found.append(f"written in {done.dtype}; the difference from the engine is that rounding")
     if done.rank is not None:
         need = f"vLLM needs --max-lora-rank {done.max_lora_rank}" if done.max_lora_rank else "too large for vLLM"
         found.append(f"rank {done.rank}; {need}; base model: {done.base.path_for_adapters}")

@@ -22,8 +22,16 @@ def max_lora_rank(rank: int) -> int | None:
     return next((allowed for allowed in VLLM_RANKS if allowed >= rank), None)
 
 
-def write_adapter(tuned: Tuned, module: int, folder: Path, base: str, dtype: torch.dtype = torch.float32) -> None:
-    """adapter_config.json and adapter_model.safetensors of one module. base: id or path of the untouched model."""
+def write_adapter(
+    tuned: Tuned,
+    module: int,
+    folder: Path,
+    base: str,
+    revision: str | None = None,
+    dtype: torch.dtype = torch.float32,
+) -> None:
+    """adapter_config.json and adapter_model.safetensors of one module. base, revision: the untouched model, by
+    Hugging Face id or path."""
     rank = lora_rank(tuned.architecture, tuned.subspace.spec.dim)
     tensors = {}
     for projection in projections(tuned.architecture):
@@ -32,7 +40,7 @@ def write_adapter(tuned: Tuned, module: int, folder: Path, base: str, dtype: tor
             tensors[f"base_model.model.{projection.path}.{name}.weight"] = factor.to(dtype).contiguous()
     folder.mkdir(parents=True)
     save_file(tensors, folder / "adapter_model.safetensors", metadata={"format": "pt"})
-    config = json.dumps(_config(tuned, rank, base), default=sorted, indent=2, sort_keys=True)
+    config = json.dumps(_config(tuned, rank, base, revision), default=sorted, indent=2, sort_keys=True)
     (folder / "adapter_config.json").write_text(config + "\n", encoding="utf-8")
 
 
@@ -46,7 +54,7 @@ def check_peft() -> None:
         ) from error
 
 
-def _config(tuned: Tuned, rank: int, base: str) -> dict[str, Any]:
+def _config(tuned: Tuned, rank: int, base: str, revision: str | None) -> dict[str, Any]:
     """LoraConfig's own fields, so that they are those of the installed version of peft."""
     from peft import LoraConfig
 
@@ -59,7 +67,7 @@ def _config(tuned: Tuned, rank: int, base: str) -> dict[str, Any]:
         task_type="CAUSAL_LM",
         inference_mode=True,
         base_model_name_or_path=base,
-        revision=tuned.source.revision,
+        revision=revision,
     )
     fields: dict[str, Any] = config.to_dict()
     return fields

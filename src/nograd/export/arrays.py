@@ -33,7 +33,7 @@ ROUNDING = 1e-5
 def write_arrays(tuned: Tuned, modules: Sequence[int], generation: int, fingerprint: str, folder: Path) -> None:
     """theta.npz of these modules; loads without pickle."""
     spec = tuned.subspace.spec
-    arrays: dict[str, NDArray[Any]] = {
+    arrays: dict[str, Any] = {
         "theta": tuned.theta[list(modules)],
         "modules": np.array([tuned.modules[m] for m in modules]),
         "columns": np.stack([tuned.subspace.columns[m].numpy() for m in modules]),
@@ -45,7 +45,7 @@ def write_arrays(tuned: Tuned, modules: Sequence[int], generation: int, fingerpr
     for layer, targets in enumerate(tuned.subspace.directions):
         for target, own in targets.items():
             arrays |= {f"{layer}.{target}.{part}": getattr(own, part).numpy() for part in "usv"}
-    np.savez(folder / FILE, allow_pickle=False, **arrays)
+    np.savez(folder / FILE, **arrays)
 
 
 def delta_of(arrays: Any, stage: int, layer: int, target: str) -> NDArray[np.float32]:

@@ -33,7 +33,7 @@ def base_of(run: RunRecord, source: Source, export: Path | None) -> Base:
     own = source.name if on_hub else str(source.folder.resolve())
     return Base(
         name=source.name,
-        revision=None if export else source.revision,
+        revision=source.revision,
         fingerprint=run.environment["identity"]["facts"]["fingerprint"],
         path="./base" if export else own,
         path_for_adapters=str(export / "base") if export else own,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,13 +18,14 @@ def render_card(facts: Mapping[str, Any], run: RunRecord) -> str:
     environment = Environment(
         loader=PackageLoader("nograd.export", "."), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
+    environment.filters["shell"] = shlex.quote
     rows = success_rows(run, facts["generation"])
     config = run.config
     made = {
         "arm": config.search.arm,
         "seed": config.seed,
         "family": config.tasks.family,
-        "generations": len(run.generations),
+        "generations": config.search.generations,
         "dtype": run.environment["identity"]["facts"]["dtype"],
         "basis": config.subspace.basis,
         "dim": config.subspace.dim,

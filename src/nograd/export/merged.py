@@ -21,6 +21,7 @@ from nograd.llm.checkpoint import read_json, weight_files
 from nograd.llm.sources import CONFIG_PATTERNS
 
 INDEX = "model.safetensors.index.json"
+STORED = {"F32": "float32", "BF16": "bfloat16", "F16": "float16"}
 
 
 def write_model(tuned: Tuned, module: int | None, folder: Path, dtype: torch.dtype | None = None) -> None:
@@ -41,13 +42,13 @@ def write_model(tuned: Tuned, module: int | None, folder: Path, dtype: torch.dty
         _write_json(folder / INDEX, {"metadata": {"total_size": size}, "weight_map": where})
 
 
-def stored_dtypes(folder: Path) -> set[str]:
-    """The dtypes of a model folder's tensors, as safetensors names them ("F32", "BF16", …)."""
-    found = set()
+def stored_dtype(folder: Path) -> str:
+    """The dtype of a model folder's tensors, "mixed" if they have several."""
+    found: set[str] = set()
     for file in weight_files(folder):
         with safe_open(file, framework="pt") as stored:
             found |= {stored.get_slice(name).get_dtype() for name in stored.keys()}  # noqa: SIM118  (not a dict)
-    return found
+    return STORED.get(found.pop(), "mixed") if len(found) == 1 else "mixed"
 
 
 def _changed(

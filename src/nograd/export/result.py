@@ -31,9 +31,9 @@ class StageExport:
 
 @dataclass(frozen=True)
 class Export:
-    """What was written. generation: after how many. dtype: of the written weights, "as stored" of a merged model
-    whose tensors are not float32. exact: whether nothing was rounded beyond float32. rank and max_lora_rank (what
-    a vLLM server needs, None if it has none so large) are of peft adapters, else None."""
+    """What was written. generation: after how many. dtype: of the written weights, "mixed" of a merged model whose
+    tensors have several; exact: it is float32, so nothing was rounded to anything less. rank and max_lora_rank
+    (what a vLLM server needs, None if it has none so large) are of peft adapters, else None."""
 
     path: Path
     format: Format

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-import torch
 
 from nograd.errors import ExportError, unknown_name
 from nograd.export.adapters import check_peft, max_lora_rank, write_adapter
@@ -19,7 +18,7 @@ from nograd.export.base import Base, base_of
 from nograd.export.card import render_card
 from nograd.export.folder import RECORD, check_free, folder_names, new_folder
 from nograd.export.logits import chat_prompts
-from nograd.export.merged import stored_dtypes, write_model
+from nograd.export.merged import stored_dtype, write_model
 from nograd.export.projections import lora_rank
 from nograd.export.result import FORMATS, Export, Format, StageExport
 from nograd.export.tuned import Tuned, check_exportable, pick_generation, tuned_of
@@ -31,16 +30,20 @@ from nograd.run.strict_json import dumps
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """What is to be written: modules → folder names; dtype None keeps what is stored (merged)."""
+    """What is to be written. folders: module → name; dtype: of the written weights, "mixed" as they are stored."""
 
     format: Format
     tuned: Tuned
     generation: int
     folders: Mapping[int, str]
-    dtype: torch.dtype | None
+    dtype: str
     verify: bool
     with_base: bool
     base: Base
+
+    @property
+    def exact(self) -> bool:
+        return self.dtype == "float32"
 
 
 def export_run(
@@ -71,10 +74,9 @@ def export_run(
     tuned = tuned_of(record, generation)
     names = folder_names([tuned.modules[m] for m in modules])
     base = base_of(record, tuned.source, target if with_base else None)
-    chosen = None if dtype is None and format == "merged" else DTYPES[dtype or "float32"]
-    plan = _Plan(
-        cast(Format, format), tuned, generation, dict(zip(modules, names, strict=True)), chosen, verify, with_base, base
-    )
+    kept = stored_dtype(tuned.source.folder) if format == "merged" else "float32"
+    folders = dict(zip(modules, names, strict=True))
+    plan = _Plan(cast(Format, format), tuned, generation, folders, dtype or kept, verify, with_base, base)
     with new_folder(target) as folder:
         _write(plan, folder)
         export = _describe(plan, target, _verify(plan, folder))
@@ -108,18 +110,13 @@ def _write(plan: _Plan, folder: Path) -> None:
         write_arrays(plan.tuned, list(plan.folders), plan.generation, plan.base.fingerprint, folder)
     for module, name in plan.folders.items():
         if plan.format == "merged":
-            write_model(plan.tuned, module, folder / name, plan.dtype)
+            write_model(plan.tuned, module, folder / name, DTYPES.get(plan.dtype))
         elif plan.format == "peft":
-            assert plan.dtype is not None
-            write_adapter(plan.tuned, module, folder / name, plan.base.path_for_adapters, plan.dtype)
+            revision = None if plan.with_base else plan.base.revision
+            base = plan.base.path_for_adapters
+            write_adapter(plan.tuned, module, folder / name, base, revision, DTYPES[plan.dtype])
     if plan.with_base:
         write_model(plan.tuned, None, folder / "base")
-
-
-def _exact(plan: _Plan) -> bool:
-    if plan.dtype is None:
-        return stored_dtypes(plan.tuned.source.folder) == {"F32"}
-    return plan.dtype == torch.float32
 
 
 def _verify(plan: _Plan, folder: Path) -> Mapping[int, Check]:
@@ -134,11 +131,10 @@ def _verify(plan: _Plan, folder: Path) -> Mapping[int, Check]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # between peft and transformers, nothing to act on
         base = folder / "base" if plan.with_base else plan.tuned.source.folder
-        return check(plan.tuned, folders, prompts, _exact(plan), base)
+        return check(plan.tuned, folders, prompts, plan.exact, base)
 
 
 def _describe(plan: _Plan, target: Path, checks: Mapping[int, Check]) -> Export:
-    exact = _exact(plan)
     rank = lora_rank(plan.tuned.architecture, plan.tuned.subspace.spec.dim) if plan.format == "peft" else None
     stages = tuple(
         StageExport(
@@ -150,13 +146,12 @@ def _describe(plan: _Plan, target: Path, checks: Mapping[int, Check]) -> Export:
         )
         for module, name in plan.folders.items()
     )
-    dtype = "as stored" if plan.dtype is None and not exact else str(plan.dtype or "float32").removeprefix("torch.")
     return Export(
         path=target,
         format=plan.format,
         generation=plan.generation,
-        dtype=dtype,
-        exact=exact,
+        dtype=plan.dtype,
+        exact=plan.exact,
         verified=bool(checks),
         with_base=plan.with_base,
         base=plan.base,
