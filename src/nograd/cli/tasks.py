@@ -98,11 +98,11 @@ def _check_outputs(found: JsonlTasks) -> None:
     from nograd.cli.output import console, note
 
     solved = [*found.tasks, *(example.task for example in found.examples)]
-    differing = [task for task in solved if found.tools[task.tool].call(task.arguments).output != task.tool_output]
-    for task in differing:
-        again = found.tools[task.tool].call(task.arguments).output
+    again = [(task, found.tools[task.tool].call(task.arguments).output) for task in solved]
+    differing = [(task, output) for task, output in again if output != task.tool_output]
+    for task, output in differing:
         note(
-            f"warning: {task.id}: {task.tool} returned {task.tool_output!r}, then {again!r} for the same arguments; "
+            f"warning: {task.id}: {task.tool} returned {task.tool_output!r}, then {output!r} for the same arguments; "
             f"make it depend on them alone, or no run can be resumed or compared"
         )
     sizes = f"tasks: {len(found.tasks)}, worked examples: {len(found.examples)}, tools: {len(found.tools)}"
