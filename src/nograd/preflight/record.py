@@ -40,6 +40,11 @@ class Preflight:
         return tuple(finding for finding in self.findings if finding.verdict == "failed")
 
     @property
+    def age(self) -> float:
+        """Seconds since it ended."""
+        return max((datetime.now(UTC) - self.at).total_seconds(), 0.0)
+
+    @property
     def tally(self) -> str:
         """Such as "9 ok, 1 warning, 0 failed"."""
         found = [finding.verdict for finding in self.findings]
