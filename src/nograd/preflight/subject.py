@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from nograd.run.config import RunConfig, results_bearing
-from nograd.tasks.registry import family
+from nograd.run.task_family import task_family
 
 FREE = (("seed",), ("search", "arm"), ("search", "generations"))
 """Settings that may differ: the findings are about the model, the tasks and the single step."""
@@ -25,7 +25,7 @@ def identity_of(config: RunConfig) -> dict[str, str]:
     from nograd.run.build_agent import engine_spec, tasks_hash
 
     spec = engine_spec(config, len(STAGES))
-    return {"fingerprint": spec.weights, "tasks": tasks_hash(family(config.tasks.family)), "device": spec.device}
+    return {"fingerprint": spec.weights, "tasks": tasks_hash(task_family(config.tasks)), "device": spec.device}
 
 
 def _fixed(config: RunConfig) -> dict[str, Any]:
