@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -36,6 +36,10 @@ class Pace:
     where: str
 
 
+Judge = Callable[[RunConfig], Pace | None]
+"""A run's configuration → its pace, None if it is not known."""
+
+
 @dataclass(frozen=True)
 class Left:
     """What a cell still has to do."""
@@ -45,16 +49,22 @@ class Left:
     rollouts: int
 
 
-def describe(plan: Plan, states: Sequence[tuple[Cell, int]], workers: int = 1, source: Path | None = None) -> str:
+def describe(
+    plan: Plan,
+    states: Sequence[tuple[Cell, int]],
+    workers: int = 1,
+    source: Path | None = None,
+    judge: Judge | None = None,
+) -> str:
     """Runs, rollouts and time of the cells, each with the number of its steps that are done already.
 
-    source: the sweep that a replay takes its coefficients from."""
+    source: the sweep that a replay takes its coefficients from. judge: knows the pace of a run (default: `pace`)."""
     todo = [left for cell, done in states if (left := _left(plan, cell, done)).steps]
     arms, seeds = {cell.label for cell, _ in states}, {cell.seed for cell, _ in states}
     return (
         f"runs: {len(todo)} to do ({len(arms)} arms × {len(seeds)} seeds)\n"
         f"rollouts: {sum(left.rollouts for left in todo):,}\n"
-        f"time: {_time(plan, todo, workers, source)}"
+        f"time: {_time(plan, todo, workers, source, judge or pace)}"
     )
 
 
@@ -75,14 +85,14 @@ def pace(config: RunConfig, folders: Sequence[Path] = FOLDERS) -> Pace | None:
     return Pace(TWO_CORES[known], "two CPU cores") if known in TWO_CORES else None
 
 
-def _time(plan: Plan, todo: Sequence[Left], workers: int, source: Path | None) -> str:
+def _time(plan: Plan, todo: Sequence[Left], workers: int, source: Path | None, judge: Judge) -> str:
     total, places = 0.0, set()
     paces: dict[str, Pace | None] = {}
     for left in todo:
         cell = left.cell
         key = repr((cell.config.evaluator, cell.config.model, cell.config.tasks.family))
         if key not in paces:
-            paces[key] = pace(cell.config) if plan.replay is None else _source_pace(cell, source)
+            paces[key] = judge(cell.config) if plan.replay is None else _source_pace(cell, source)
         found = paces[key]
         if found is None:
             return _unknown(plan, cell, source)
@@ -111,7 +121,7 @@ def _pace_of(run: Path, like: RunConfig | None = None) -> Pace | None:
     """The pace of a run, None if it has none or is not like the configuration."""
     try:
         config = load_config(run / layout.CONFIG)
-        records = read_generations(run) if like is None or _alike(config, like) else []
+        records = read_generations(run) if like is None or alike(config, like) else []
     except NogradError:
         return None
     if not records:
@@ -120,6 +130,7 @@ def _pace_of(run: Path, like: RunConfig | None = None) -> Pace | None:
     return Pace(seconds / rollouts_per_generation(config), str(run))
 
 
-def _alike(one: RunConfig, other: RunConfig) -> bool:
+def alike(one: RunConfig, other: RunConfig) -> bool:
+    """Whether their rollouts take the same time."""
     same_model = one.evaluator != "agent" or one.model == other.model
     return one.evaluator == other.evaluator and one.tasks.family == other.tasks.family and same_model
