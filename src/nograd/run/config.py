@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator
@@ -24,6 +25,7 @@ Positive = Annotated[float, Field(gt=0)]
 NonNegative = Annotated[float, Field(ge=0)]
 Count = Annotated[int, Field(ge=1)]
 Name = Annotated[str, Field(min_length=1)]
+File = Annotated[Name, AfterValidator(os.path.abspath)]
 
 
 def _canonical_arm(text: str) -> str:
@@ -59,12 +61,12 @@ class ModelConfig(Section):
 
 
 class TasksConfig(Section):
-    """Which tasks. path, tools: files of the family jsonl; what is in them counts, not where they lie.
+    """Which tasks. path, tools: files of the family jsonl, made absolute; what is in them counts, not where they lie.
     batch: tasks per generation (default 16; 12 for the bfcl families)."""
 
     family: Name = "in_house"
-    path: str | None = Field(default=None, min_length=1)
-    tools: str | None = Field(default=None, min_length=1)
+    path: File | None = None
+    tools: File | None = None
     batch: Count = Field(default_factory=_default_batch)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,14 +22,13 @@ def load_config(path: Path | str | None = None, overrides: Sequence[str] = ()) -
     """The defaults, changed by a TOML file, changed by settings such as "search.sigma=0.2".
 
     A value is read as TOML, or as plain text where that fails or the key takes text; an empty value goes
-    back to the default. Paths of own files are relative to the TOML file, or to the current folder in a
-    setting; they are made absolute. Raises ConfigError that lists everything that is wrong."""
+    back to the default. Paths of own files are relative to the TOML file, in a setting to the current folder.
+    Raises ConfigError that lists everything that is wrong."""
     values = _read_toml(Path(path)) if path is not None else {}
     if path is not None:
-        _make_absolute(values, Path(path).parent)
+        _place_files(values, Path(path).parent)
     for setting in overrides:
         _apply(values, setting)
-    _make_absolute(values, Path())
     return make_config(values)
 
 
@@ -58,12 +56,12 @@ def _read_toml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path} is not valid TOML: {error}; correct it there") from error
 
 
-def _make_absolute(values: Mapping[str, Any], folder: Path) -> None:
-    """In place: paths of own files that are relative to this folder."""
+def _place_files(values: Mapping[str, Any], folder: Path) -> None:
+    """In place: paths of own files, which are relative to this folder."""
     tasks = values.get("tasks")
     for key in _FILES:
         if isinstance(tasks, dict) and isinstance(tasks.get(key), str) and tasks[key]:
-            tasks[key] = os.path.abspath(folder / Path(tasks[key]).expanduser())
+            tasks[key] = str(folder / tasks[key])
 
 
 def _apply(values: dict[str, Any], setting: str) -> None:
