@@ -8,6 +8,7 @@ from nograd.agent.evaluator import AgentEvaluator
 from nograd.errors import ConfigError
 from nograd.run.build_agent import build_agent, four_stage
 from nograd.run.config import RunConfig
+from nograd.run.config_source import make_config
 from nograd.run.load import RunRecord
 from nograd.run.resume import check_identity
 from nograd.tasks.family import Task, TaskFamily
@@ -64,8 +65,8 @@ def free_task(family: TaskFamily, question: str) -> Task:
 
 
 def as_it_ran(run: RunRecord, device: str) -> RunConfig:
-    """dtype "auto" becomes what it was then; the device may be another."""
+    """dtype "auto" becomes what it was then; the device may be another. Raises ConfigError for an unknown one."""
     values = run.config.model_dump()
     values["model"]["dtype"] = run.environment["identity"]["facts"]["dtype"]
     values["execution"]["device"] = device
-    return RunConfig.model_validate(values)
+    return make_config(values)
