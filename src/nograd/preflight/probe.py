@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from nograd.agent.evaluator import AgentEvaluator
 from nograd.agent.four_stage import FourStageAgent
+from nograd.llm.requests import Request
 from nograd.preflight.memory import Memory, remembering
 from nograd.preflight.setting import Setting
 from nograd.search.arms import UNIFORM
@@ -24,12 +25,14 @@ PAIRS, TASKS, BATCHES = 4, 8, 3
 
 @dataclass(frozen=True, eq=False)
 class Listening:
-    """The LLM agent, its requests remembered; it scores gold targets even where the run does not. tasks: those
-    of generation 0, at most TASKS."""
+    """The LLM agent, its requests remembered; it scores gold targets even where the run does not.
+
+    tasks: those of generation 0, at most TASKS. center: the requests of θ = 0 on them."""
 
     evaluator: AgentEvaluator
     memory: Memory
     tasks: tuple[Task, ...]
+    center: tuple[Request, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,11 +85,13 @@ def probe(setting: Setting, pairs: int = PAIRS, tasks: int = TASKS) -> Probe:
     )
 
 
-def _listen(agent: AgentEvaluator, tasks: int) -> Listening:
+def _listen(agent: AgentEvaluator, count: int) -> Listening:
     listening, memory = remembering(agent)
     if isinstance(listening.agent, FourStageAgent):
         listening.agent = replace(listening.agent, scoring=True)
-    return Listening(listening, memory, tuple(agent.tasks(0)[:tasks]))
+    tasks = tuple(agent.tasks(0)[:count])
+    listening.trajectories(tasks, np.zeros((1, len(agent.modules), agent.dim), np.float32))
+    return Listening(listening, memory, tasks, tuple(memory.results))
 
 
 def _tasks(listening: Listening, thetas: NDArray[np.float32]) -> tuple[list[Evaluation], NDArray[np.float64]]:
@@ -100,9 +105,7 @@ def _tasks(listening: Listening, thetas: NDArray[np.float32]) -> tuple[list[Eval
     return [evaluator.outcome(tasks, candidate).evaluation for candidate in candidates], np.array(alone)
 
 
-def _batches(
-    setting: Setting, thetas: NDArray[np.float32]
-) -> tuple[Sequence[Evaluation], NDArray[np.float64], int]:
+def _batches(setting: Setting, thetas: NDArray[np.float32]) -> tuple[Sequence[Evaluation], NDArray[np.float64], int]:
     """Generation 0's evaluations, every candidate's fitness on each of the first batches, and 1: a sample is
     a whole batch."""
     results = [setting.evaluator.evaluate(generation, thetas).evaluations for generation in range(BATCHES)]

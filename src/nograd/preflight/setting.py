@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nograd.agent.evaluator import AgentEvaluator
+from nograd.preflight.finding import Finding
 from nograd.run.config import RunConfig
 from nograd.run.evaluators import build_evaluator
 from nograd.run.loop import search_settings
@@ -35,3 +36,9 @@ def build_setting(config: RunConfig) -> Setting:
     """Load everything that the configuration names. Raises NogradError with what to change."""
     built = build_evaluator(config)
     return Setting(config, built.evaluator, search_settings(config, built.evaluator), built.facts, built.machine)
+
+
+def left_out(detector: str, setting: Setting) -> Finding:
+    """Says that a detector does not apply, for it needs a language model to look at."""
+    name = setting.config.evaluator
+    return Finding(detector, None, "ok", f"left out: the evaluator {name!r} asks no language model")
