@@ -99,6 +99,13 @@ class Piece:
             writer.close()
         return "c"
 
+    async def _turns(self, llm: Llm, timed: bool, before: str) -> str:
+        """Nothing from outside, but some turns of the loop."""
+        del llm, before
+        for _ in range(9 if timed else 0):
+            await asyncio.sleep(0)
+        return "y"
+
     async def _limited(self, llm: Llm, timed: bool, before: str) -> str:
         """Tools that may not all run at once."""
         gate = asyncio.Semaphore(1)
@@ -149,7 +156,9 @@ LEAVES = st.one_of(
     st.builds(Piece, st.just("ask"), seconds=SECONDS, text=st.sampled_from("abc")),
     st.builds(Piece, st.just("ask"), seconds=SECONDS, text=st.sampled_from("abc")),
     st.builds(
-        Piece, st.sampled_from(["sleep", "thread", "bare_future", "socket", "limited"]), seconds=SECONDS
+        Piece,
+        st.sampled_from(["turns", "sleep", "thread", "bare_future", "socket", "limited"]),
+        seconds=SECONDS,
     ),
 )
 PIECES = st.recursive(
@@ -173,10 +182,11 @@ def test_io_changes_neither_results_nor_batches(scheduler: Scheduler, pieces: li
     assert played(scheduler, agents(True)) == played(scheduler, agents(False))
 
 
-def test_a_batch_waits_for_the_slowest_branch(scheduler: Scheduler) -> None:
+@pytest.mark.parametrize("kind", ["turns", "sleep", "thread", "bare_future", "socket", "limited"])
+def test_a_batch_waits_for_the_slowest_branch(scheduler: Scheduler, kind: str) -> None:
     async def agent(llm: Llm) -> object:
         async def slow() -> str:
-            await asyncio.sleep(0.05)
+            await Piece(kind, seconds=0.05).play(llm, timed=True)
             return await said(llm, "b")
 
         return await asyncio.gather(said(llm, "a"), slow())

@@ -22,8 +22,9 @@ import nograd
 from nograd import Llm, Message, Step, Task, Trajectory
 from nograd.errors import ConfigError, NogradError, RunError, TaskError
 from nograd.run.generation import GenerationRecord
+from nograd.run.own_agent import own_reward
 from nograd.run.own_tasks import own_tasks, source_hash
-from nograd.run.tune import own_reward, tune
+from nograd.run.tune import tune
 from nograd.tasks.normalise import same_answer
 from tiny_models import save_tiny_chat
 

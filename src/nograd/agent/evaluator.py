@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nograd.agent.four_stage import STAGES
 from nograd.agent.scheduler import Llm, Rollout, Scheduler
 from nograd.agent.trajectory import RewardWeights, Trajectory, blame
 from nograd.search.evaluation import Evaluation, GenerationResult
@@ -88,7 +89,7 @@ class AgentEvaluator:
     def trajectories(self, tasks: Sequence[Task], thetas: NDArray[np.float32]) -> list[list[Trajectory]]:
         """Every candidate's trajectories, in task order."""
         self.scheduler.forget()
-        rollouts = [Rollout(partial(self.agent, task), theta) for theta in thetas for task in tasks]
+        rollouts = [Rollout(partial(self.agent, task), theta, task.id) for theta in thetas for task in tasks]
         done = self.scheduler.run(rollouts)
         return [done[i : i + len(tasks)] for i in range(0, len(done), len(tasks))]
 
@@ -106,7 +107,7 @@ class AgentEvaluator:
     def _evaluation(self, trajectories: Sequence[Trajectory], success: Sequence[bool]) -> Evaluation:
         reward = float(np.mean([self.reward(t, ok) for t, ok in zip(trajectories, success, strict=True)]))
         failed = [self.blame(t, self.modules) for t, ok in zip(trajectories, success, strict=True) if not ok]
-        metrics = _metrics(trajectories, success)
+        metrics = _metrics(trajectories, success, self.modules)
         shaping = self.shaping * metrics["gold_log_probability"] if self.shaping else 0.0
         return Evaluation(
             fitness=reward + shaping,
@@ -126,18 +127,33 @@ class AgentEvaluator:
         }
 
 
-def _metrics(trajectories: Sequence[Trajectory], success: Sequence[bool]) -> dict[str, float]:
-    """Batch means; a rate over an empty set is nan."""
-
-    def mean(values: Sequence[Any]) -> float:
-        return float(np.mean(values)) if len(values) else float("nan")
-
-    relayed = [ok for t, ok in zip(trajectories, success, strict=True) if t.checks.get("caller")]
-    targets = [value for t in trajectories for value in [mean(list(t.log_probabilities.values()))]]
-    return {
-        "tool_accuracy": mean([t.checks.get("selector", False) for t in trajectories]),
-        "call_ok": mean([t.checks.get("caller", False) for t in trajectories]),
-        "relay": mean(relayed),
-        "attempts": mean([t.attempts for t in trajectories]),
-        "gold_log_probability": mean(targets),
+def _metrics(
+    trajectories: Sequence[Trajectory], success: Sequence[bool], stages: Sequence[str]
+) -> dict[str, float]:
+    """Batch means; a rate over an empty set is nan. The paper's names for the four-stage agent, `STAGE_ok` for
+    every stage of any other: how often its check passed, of the rollouts in which it was checked."""
+    own = tuple(stages) != STAGES
+    rates = _check_rates(trajectories, stages) if own else _four_stage_rates(trajectories, success)
+    return rates | {
+        "attempts": _mean([t.attempts for t in trajectories]),
+        "gold_log_probability": _mean([_mean(list(t.log_probabilities.values())) for t in trajectories]),
     }
+
+
+def _four_stage_rates(trajectories: Sequence[Trajectory], success: Sequence[bool]) -> dict[str, float]:
+    relayed = [ok for t, ok in zip(trajectories, success, strict=True) if t.checks.get("caller")]
+    return {
+        "tool_accuracy": _mean([t.checks.get("selector", False) for t in trajectories]),
+        "call_ok": _mean([t.checks.get("caller", False) for t in trajectories]),
+        "relay": _mean(relayed),
+    }
+
+
+def _check_rates(trajectories: Sequence[Trajectory], stages: Sequence[str]) -> dict[str, float]:
+    return {
+        f"{stage}_ok": _mean([t.checks[stage] for t in trajectories if stage in t.checks]) for stage in stages
+    }
+
+
+def _mean(values: Sequence[Any]) -> float:
+    return float(np.mean(values)) if len(values) else float("nan")

@@ -61,7 +61,17 @@ class RewardWeights:
 
 
 def blame(trajectory: Trajectory, stages: Sequence[str]) -> tuple[float, ...]:
-    """The share of each stage in a failure: all of it falls on the first stage whose check failed, or on the
-    last stage where every check passed."""
+    """The share of each stage in a failure of the four-stage agent: all of it falls on the first stage whose
+    check failed, or on the last stage where every check passed."""
     guilty = next((stage for stage, passed in trajectory.checks.items() if not passed), stages[-1])
+    return tuple(float(stage == guilty) for stage in stages)
+
+
+def blame_last_failed(trajectory: Trajectory, stages: Sequence[str]) -> tuple[float, ...]:
+    """The share of each stage in a failure of any agent: all of it falls on the last stage whose check failed,
+    or on the last stage of all where every check passed; equal shares where nothing was checked."""
+    if not trajectory.checks:
+        return (1 / len(stages),) * len(stages)
+    failed = [stage for stage in stages if trajectory.checks.get(stage) is False]
+    guilty = failed[-1] if failed else stages[-1]
     return tuple(float(stage == guilty) for stage in stages)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -13,9 +13,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from nograd.agent.evaluator import Agent, AgentEvaluator, BlameFunction, RewardFunction
-from nograd.agent.scheduler import Llm, Rollout, Scheduler
-from nograd.agent.trajectory import Trajectory, blame
+from nograd.agent.evaluator import AgentEvaluator, BlameFunction, RewardFunction
+from nograd.agent.scheduler import IO_TIMEOUT, Rollout, Scheduler
+from nograd.agent.trajectory import Trajectory, blame_last_failed
 from nograd.errors import ConfigError
 from nograd.llm.loading import pick_device
 from nograd.run.build_agent import engine_spec, load_engine, set_threads, tasks_hash
@@ -23,16 +23,14 @@ from nograd.run.config import RunConfig
 from nograd.run.config_source import load_config
 from nograd.run.load import load_run
 from nograd.run.loop import OnGeneration, run
+from nograd.run.own_agent import OwnAgent, checked_agent, checked_blame, checked_reward, own_reward
 from nograd.run.own_tasks import Check, OwnTasks, free_task, own_tasks, source_hash
 from nograd.run.progress import Lines
 from nograd.run.start import check_directory
 from nograd.run.summary import RunSummary
+from nograd.search.evaluation import Evaluation
 from nograd.tasks.family import Task
 from nograd.tasks.normalise import same_answer
-
-OwnAgent = Callable[[Task, Llm], Awaitable[Trajectory | str]]
-CHECK_REWARD = 0.15
-ATTEMPT_COST = 0.03
 
 
 class Answers(NamedTuple):
@@ -40,6 +38,13 @@ class Answers(NamedTuple):
 
     untouched: Trajectory
     tuned: Trajectory
+
+
+class Scores(NamedTuple):
+    """How the untouched and the tuned agent do on the same tasks: success, reward, rates by stage …"""
+
+    untouched: Evaluation
+    tuned: Evaluation
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,20 +55,23 @@ class TuneResult:
     summary: RunSummary
     run_dir: Path
     evaluator: AgentEvaluator = field(repr=False)
+    check: Check = field(repr=False)
 
     def ask(self, question: str) -> Answers:
         """Both agents' trajectories for a free question (a task whose answer is empty)."""
         task = free_task(question)
         self.evaluator.scheduler.forget()
-        thetas = (np.zeros_like(self.theta), self.theta)
-        rollouts = [Rollout(partial(self.evaluator.agent, task), theta) for theta in thetas]
+        rollouts = [Rollout(partial(self.evaluator.agent, task), theta, task.id) for theta in self._both()]
         return Answers(*self.evaluator.scheduler.run(rollouts))
 
+    def evaluate(self, tasks: Sequence[Task | Mapping[str, Any]]) -> Scores:
+        """Both agents on tasks of the caller's, such as held-out ones; given as to `tune`."""
+        chosen = own_tasks(tasks, self.check).tasks
+        outcomes = self.evaluator.outcomes(chosen, np.stack(self._both()))
+        return Scores(*(outcome.evaluation for outcome in outcomes))
 
-def own_reward(trajectory: Trajectory, success: bool) -> float:
-    """1[success] + 0.15 per passed check − 0.03 per further attempt: DESIGN §4 for any stages."""
-    passed = sum(trajectory.checks.values())
-    return float(success) + CHECK_REWARD * passed - ATTEMPT_COST * (trajectory.attempts - 1)
+    def _both(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        return np.zeros_like(self.theta), self.theta
 
 
 def tune(
@@ -80,7 +88,8 @@ def tune(
     shaping: float = 0.0,
     check: Check = same_answer,
     reward: RewardFunction = own_reward,
-    blame: BlameFunction = blame,
+    blame: BlameFunction = blame_last_failed,
+    io_timeout: float = IO_TIMEOUT,
     settings: Sequence[str] = (),
     resume: bool = False,
     progress: bool | OnGeneration = True,
@@ -88,15 +97,20 @@ def tune(
     """Tune your own agent on your own tasks and keep the run in the directory `out`.
 
     agent: async function of a task and a handle to the model; every `llm.complete(stage, …)` runs under that
-    stage's coefficients. Returns the final answer, or a `Trajectory` with steps to read, checks by stage (which
-    stage to blame) and gold log-probabilities. It must depend on nothing but its arguments.
+    stage's coefficients. It may loop, branch, await tools and sub-agents, also several at once. Returns the final
+    answer, or a `Trajectory` with steps to read, checks by stage and gold log-probabilities. It must depend on
+    nothing but its arguments.
     tasks: `Task` objects, or mappings with a question and an answer. stages: names, in the order of the work.
     batch: tasks per generation (default: 16, or all if there are fewer). check(gold, answer): whether an answer
     is right. shaping: weight w of the mean gold log-probability in the fitness; above 0, the agent must return
-    log-probabilities. settings: any other setting as for `nograd run --set`, e.g. "search.arm=soft".
+    log-probabilities. reward(trajectory, success) -> number. blame(trajectory, stages) -> shares that sum to 1,
+    asked of failures: by default all of it goes to the last stage whose check failed.
+    io_timeout: seconds that all rollouts may wait for tools while none of them goes on.
+    settings: any other setting as for `nograd run --set`, e.g. "search.arm=soft".
     resume: go on with the run in `out`, if there is one. progress: True prints a line per generation; a function
     is called with each `GenerationRecord` instead.
-    Raises NogradError with what to change; what the agent raises passes through."""
+    Raises NogradError with what to change; what the agent raises passes through,
+    with a note that names the task and the stage."""
     _check_call(stages)
     family = own_tasks(tasks, check)
     config = load_config(
@@ -115,6 +129,7 @@ def tune(
     )
     check_directory(Path(out), config, resume)
     evaluator, facts = _evaluator(config, agent, family, stages, reward, blame)
+    evaluator.scheduler.io_timeout = io_timeout
     machine = {
         "device": pick_device(config.execution.device).type,
         "threads": torch.get_num_threads(),
@@ -128,7 +143,7 @@ def tune(
         resume=resume,
         on_generation=_listener(progress, generations),
     )
-    return TuneResult(load_run(out).theta[-1], summary, Path(out), evaluator)
+    return TuneResult(load_run(out).theta[-1], summary, Path(out), evaluator, check)
 
 
 def _check_call(stages: Sequence[str]) -> None:
@@ -164,32 +179,15 @@ def _evaluator(
     sources = {name: source_hash(function) for name, function in code.items()}
     loaded = load_engine(engine_spec(config, len(stages)))
     evaluator = AgentEvaluator(
-        _checked(agent, config.reward.shaping),
+        checked_agent(agent, stages, config.reward.shaping),
         family,
         Scheduler(loaded.engine, loaded.chat, stages),
         loaded.size,
         seed=config.seed,
         batch_size=config.tasks.batch,
         shaping=config.reward.shaping,
-        reward=reward,
-        blame_function=blame,
+        reward=checked_reward(reward),
+        blame_function=checked_blame(blame),
     )
     return evaluator, {**loaded.facts, "tasks": tasks_hash(family), **sources}
 
-
-def _checked(agent: OwnAgent, shaping: float) -> Agent:
-    """The agent, an answer given as text made a trajectory, and anything else refused."""
-
-    async def checked(task: Task, llm: Llm) -> Trajectory:
-        outcome = await agent(task, llm)
-        trajectory = Trajectory(outcome) if isinstance(outcome, str) else outcome
-        if not isinstance(trajectory, Trajectory):
-            raise ConfigError(f"the agent returned {outcome!r}; it must return a text or a nograd.Trajectory")
-        if shaping and not trajectory.log_probabilities:
-            raise ConfigError(
-                f"shaping = {shaping} weighs gold log-probabilities, but the agent returned none; return a "
-                f"Trajectory with what `await llm.score(stage, messages, gold)` gave, or set shaping=0"
-            )
-        return trajectory
-
-    return checked
