@@ -28,6 +28,7 @@ from nograd.cli import (
     models,
     paper_check,
     plans,
+    preflight,
     prestudy,
     report,
     run,
@@ -41,6 +42,7 @@ from nograd.cli.main import StoppedError
 COMMANDS: dict[str, Callable[..., None]] = {
     "demo": demo.demo,
     "init": init.init,
+    "preflight": preflight.preflight,
     "run": run.run,
     "show": show.show,
     "compare": compare.compare,

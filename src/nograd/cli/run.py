@@ -90,11 +90,13 @@ def run(
 
 def execute(config: RunConfig, directory: Path, *, resume: bool) -> RunSummary:
     """Run with live progress; Ctrl-C says how to go on."""
+    from nograd.cli.preflight_print import recall
     from nograd.cli.progress import generation_progress, loading_note
     from nograd.run import layout
     from nograd.run.start import check_directory, run_config
 
     check_directory(directory, config, resume)
+    recall(config, directory)
     if config.evaluator == "agent":
         loading_note(config.model.spec)
     try:

@@ -14,7 +14,7 @@ def cost(setting: Setting, generation: Generation) -> tuple[Finding, ...]:
     counts = generation.result.counts
     tokens = counts.get("tokens_prefilled", 0) + counts.get("tokens_decoded", 0)
     whole = f"{generations} generations about {duration(generation.seconds * generations)}"
-    one = f"a generation takes {generation.seconds:.1f} s"
+    one = f"a generation takes {generation.seconds:{'.1f' if generation.seconds >= 1 else '.2g'}} s"
     if tokens:
         one += (
             f" and {tokens:,} tokens ({counts['requests_computed']:,} of {counts['requests_asked']:,} requests "

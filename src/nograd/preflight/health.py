@@ -36,21 +36,17 @@ def headroom(centers: Centers) -> tuple[Finding, ...]:
 
 
 def blame_profile(setting: Setting, centers: Centers) -> tuple[Finding, ...]:
-    """Each module's share of the blame for the untouched model's failures; nothing if none is known."""
-    blamed = [(1 - each.success, each.blame) for each in centers.evaluations if each.blame is not None]
+    """The modules' shares of the blame for the untouched model's failures, weighted by the failures of each batch;
+    nothing if no blame is known."""
+    blamed = [(1 - each.success, each.blame) for each in centers.evaluations if each.blame and each.success < 1]
     if not blamed:
         return ()
     weights, rows = zip(*blamed, strict=True)
-    shares = np.average(rows, axis=0, weights=weights)
-    modules = setting.settings.modules
-    most = int(shares.argmax())
-    kind = f"one bottleneck, {modules[most]}" if shares[most] >= ONE_BOTTLENECK else "no single bottleneck"
-    effective = float(shares.sum() ** 2 / (shares**2).sum()) if shares.any() else None
-    whole = Finding("blame", None, "ok", f"{kind}: see the shares", figures={"effective_modules": effective})
-    return whole, *(
-        Finding("blame", module, "ok", f"to blame for {share:.2f} of the failures", figures={"share": float(share)})
-        for module, share in zip(modules, shares, strict=True)
-    )
+    shares = dict(zip(setting.settings.modules, np.average(rows, axis=0, weights=weights).tolist(), strict=True))
+    most = max(shares, key=shares.__getitem__)
+    kind = f"one bottleneck, {most}" if shares[most] >= ONE_BOTTLENECK else "no single bottleneck"
+    listed = ", ".join(f"{module} {share:.2f}" for module, share in shares.items())
+    return (Finding("blame", None, "ok", f"{kind}; shares of the blame: {listed}", figures=shares),)
 
 
 def resolution(setting: Setting) -> tuple[Finding, ...]:

@@ -17,7 +17,7 @@ def same_subject(one: RunConfig, other: RunConfig) -> bool:
 
 
 def identity_of(config: RunConfig) -> dict[str, str]:
-    """What else must be the same: fingerprint of the weights, hash of the tasks, kind of device; empty where no
+    """What else must be the same: fingerprint of the weights, kind of device, hashes of the tasks; empty where no
     language model is asked. Reads no weights that were read before."""
     if config.evaluator != "agent":
         return {}
