@@ -45,16 +45,16 @@ def serve(
 
     Ctrl-C stops it. There is no encryption; without --api-key, whoever reaches the port may ask.
     """
-    from nograd.cli.output import console, note
-    from nograd.cli.progress import loading_note
     from nograd.errors import ConfigError
-    from nograd.run.load import load_run
 
     try:
         from nograd.serve.server import is_loopback, listening, url
         from nograd.serve.server import serve as start
     except ModuleNotFoundError as error:
         raise ConfigError(f"nograd serve needs {error.name}; install it with: pip install 'nograd[serve]'") from error
+    from nograd.cli.output import console, note
+    from nograd.cli.progress import loading_note
+    from nograd.run.load import load_run
     from nograd.serve.limits import Limits
     from nograd.serve.served import check_served, load_served
 
