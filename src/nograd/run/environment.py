@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from nograd.run.config import RunConfig, results_bearing, results_hash
+from nograd.run.evaluators import BUILDERS
+from nograd.search.arms import SCHEMES, parse_arm
+from nograd.tasks.registry import FAMILIES
 
 LIBRARIES = ("nograd", "torch", "numpy", "transformers", "tokenizers", "safetensors")
 
@@ -24,7 +27,9 @@ def environment(config: RunConfig, identity: Mapping[str, Any], machine: Mapping
         "config": results_bearing(config),
         "config_hash": results_hash(config),
         "identity": dict(identity),
-        "versions": {"python": platform.python_version()} | {name: _version(name) for name in LIBRARIES},
+        "versions": {"python": platform.python_version()}
+        | {name: _version(name) for name in LIBRARIES}
+        | _plugged_packages(config),
         "machine": {
             "platform": platform.platform(),
             "cpu": _cpu_model(),
@@ -36,6 +41,16 @@ def environment(config: RunConfig, identity: Mapping[str, Any], machine: Mapping
         },
         "git": _git(Path(__file__).parents[1]),
     }
+
+
+def _plugged_packages(config: RunConfig) -> dict[str, str]:
+    """Version by name of the packages whose entries the configuration names."""
+    packages = (
+        FAMILIES.package(config.tasks.family),
+        SCHEMES.package(parse_arm(config.search.arm).scheme),
+        BUILDERS.package(config.evaluator),
+    )
+    return dict(package for package in packages if package is not None)
 
 
 def _version(name: str) -> str | None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from nograd.errors import unknown_name
+from nograd.plugins import Registry
 from nograd.run.config import RunConfig
 from nograd.search.evaluation import Evaluator
 
@@ -40,7 +41,17 @@ def _synthetic(config: RunConfig) -> Built:
     return build_synthetic(config)
 
 
-BUILDERS: dict[str, EvaluatorBuilder] = {"agent": _agent, "synthetic": _synthetic}
+def _plugged(name: str, value: object) -> EvaluatorBuilder:
+    if name in RESERVED or not callable(value):
+        raise TypeError(f"it must be a function of the configuration, under another name than {', '.join(RESERVED)}")
+    return cast("EvaluatorBuilder", value)
+
+
+RESERVED = ("own", "black_box")
+"""Evaluators that Python programs hand over themselves; no configuration builds them."""
+
+_OWN: dict[str, EvaluatorBuilder] = {"agent": _agent, "synthetic": _synthetic}
+BUILDERS = Registry("nograd.evaluators", _OWN, _plugged)
 """What `RunConfig.evaluator` may name."""
 
 

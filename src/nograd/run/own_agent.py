@@ -45,8 +45,8 @@ def checked_reward(reward: RewardFunction) -> RewardFunction:
     """The reward function; what is no number raises ConfigError."""
 
     def checked(trajectory: Trajectory, success: bool) -> float:
-        value = reward(trajectory, success)
-        if not isinstance(value, Real | np.number):
+        value: object = reward(trajectory, success)
+        if not isinstance(value, Real):
             raise ConfigError(f"the reward function returned {value!r}; it must return a number")
         return float(value)
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nograd.search.credit import check_simplex
-from nograd.search.schemes import ROUTES, Situation
+from nograd.search.schemes import Situation, route
 from nograd.search.settings import SearchSettings
 
 
@@ -40,7 +40,7 @@ def allocate(
     """
     check_simplex("credit", credit, settings.count)
     known_gain = np.zeros(settings.count) if gain is None else gain
-    routing = ROUTES[settings.arm.scheme](Situation(settings, generation, credit, known_gain, bottleneck))
+    routing = route(Situation(settings, generation, credit, known_gain, bottleneck))
     floor = settings.arm.floor
     return Allocation(
         pairs=floor + routing.pairs,

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
 
 from nograd.errors import ConfigError, unknown_name
+from nograd.plugins import Registry
+
+if TYPE_CHECKING:
+    from nograd.search.schemes import Routing, Situation
 
 
 @dataclass(frozen=True)
 class SchemeInfo:
-    """A row of `nograd arms`. options: those of this scheme, besides the ones that every scheme takes."""
+    """A row of `nograd arms`. options: those of this scheme, besides the ones that every scheme takes.
+    route: where the free pairs go, for a scheme of another package; nograd's own are in `search.schemes`."""
 
     description: str
     options: tuple[str, ...] = ()
+    route: Callable[[Situation], Routing] | None = None
 
 
 COMMON_OPTIONS = ("floor", "ipw")
@@ -31,7 +39,7 @@ OPTIONS: dict[str, str] = {
 }
 """Option → what it does."""
 
-SCHEMES: dict[str, SchemeInfo] = {
+_OWN: dict[str, SchemeInfo] = {
     "uniform": SchemeInfo("equally over the modules; a remainder rotates with the generation"),
     "soft": SchemeInfo("in proportion to softmax(β·credit), β from 1 to 3 over the run"),
     "soft_sigma": SchemeInfo("as soft, and σ of a module grows with its credit, from σ/2 to 2σ"),
@@ -47,6 +55,20 @@ SCHEMES: dict[str, SchemeInfo] = {
     ),
     "bandit": SchemeInfo("drawn in favour of modules whose pairs gained fitness", ("explore",)),
 }
+
+
+def _plugged(name: str, value: object) -> SchemeInfo:
+    if not isinstance(value, SchemeInfo) or value.route is None or not set(value.options) <= OPTIONS.keys():
+        raise TypeError(
+            f"it must be a nograd.search.arms.SchemeInfo with a route and options among {', '.join(OPTIONS)}, "
+            f"got {value!r}"
+        )
+    if set(name) & set(":,= "):
+        raise TypeError("the name of a scheme has no colon, comma, equals sign or space")
+    return value
+
+
+SCHEMES = Registry("nograd.arms", _OWN, _plugged)
 
 
 @dataclass(frozen=True)

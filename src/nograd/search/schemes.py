@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from nograd.errors import ConfigError
 from nograd.search import bandit
 from nograd.search.apportion import deal, largest_remainder
+from nograd.search.arms import SCHEMES
 from nograd.search.burst import is_burst
 from nograd.search.settings import SearchSettings
 from nograd.search.streams import stream
@@ -121,6 +122,24 @@ ROUTES: dict[str, Callable[[Situation], Routing]] = {
     "burst": burst,
     "bandit": bandit_draws,
 }
+
+
+def route(situation: Situation) -> Routing:
+    """Where the settings' scheme sends the free pairs. Raises ConfigError if another package's scheme does not
+    send them all."""
+    scheme = situation.settings.arm.scheme
+    if scheme in ROUTES:
+        return ROUTES[scheme](situation)
+    plugged = SCHEMES[scheme].route
+    assert plugged is not None, scheme
+    routing = plugged(situation)
+    pairs = np.asarray(routing.pairs)
+    if pairs.shape != (situation.modules,) or pairs.min() < 0 or pairs.sum() != situation.free:
+        raise ConfigError(
+            f"scheme {scheme!r} sent the pairs {pairs.tolist()}; it must return {situation.modules} integers, "
+            f"0 or more, that sum to {situation.free}"
+        )
+    return Routing(pairs.astype(np.int64), np.asarray(routing.inclusion, np.float64))
 
 
 def _certain(pairs: NDArray[np.int64]) -> Routing:

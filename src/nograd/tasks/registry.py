@@ -1,4 +1,4 @@
-"""The task families by name. A new family is one more row of FAMILIES."""
+"""The task families by name. A new family is one more row of FAMILIES, or an entry point of another package."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from nograd.errors import ConfigError, unknown_name
+from nograd.plugins import Registry
 from nograd.tasks.bfcl.family import Bfcl
 from nograd.tasks.family import FamilyInfo, TaskFamily
 from nograd.tasks.in_house import in_house, in_house_heldout
@@ -41,7 +42,15 @@ _ROWS = (
     ),
     Entry(FamilyInfo("jsonl", None, "your own tasks file and tools module; see 'nograd init'"), jsonl),
 )
-FAMILIES: dict[str, Entry] = {row.info.name: row for row in _ROWS}
+
+
+def _plugged(name: str, value: object) -> Entry:
+    if not isinstance(value, Entry) or value.info.name != name or "-" in name:
+        raise TypeError(f"it must be a nograd.tasks.registry.Entry of the same name, without a dash, got {value!r}")
+    return value
+
+
+FAMILIES = Registry("nograd.families", {row.info.name: row for row in _ROWS}, _plugged)
 
 
 def family(name: str, **options: Any) -> TaskFamily:
