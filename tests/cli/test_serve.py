@@ -48,7 +48,7 @@ def started(*arguments: object) -> Iterator[subprocess.Popen[str]]:
 
 def test_what_it_prints_can_be_pasted_and_ctrl_c_stops_it(tuned: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NOGRAD_API_KEY", "s3cret")
-    with started(tuned, "--port", 0, "--device", "cpu", "--max-tokens", 60) as server:
+    with started(tuned, "--port", 0, "--device", "cpu", "--max-tokens", 30) as server:
         assert server.stdout is not None
         said, agent, chat, python = (server.stdout.readline().strip() for _ in range(4))
         found = re.search(r"http://127\.0\.0\.1:\d+/v1", said)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import httpx
@@ -40,11 +41,24 @@ class Running:
         """Requests that the held engine thread is about to compute, and those that queue behind."""
         return self.held + len(self.engine._waiting)
 
+    @cached_property
+    def http(self) -> httpx.Client:
+        """A plain client; made once, for making one costs more than a request."""
+        return httpx.Client(base_url=self.url, timeout=60, verify=False)
+
+    @cached_property
+    def _openai(self) -> openai.OpenAI:
+        return openai.OpenAI(base_url=f"{self.url}/v1", api_key="none", max_retries=0, timeout=60)
+
     def client(self, api_key: str = "none", retries: int = 0) -> openai.OpenAI:
-        return openai.OpenAI(base_url=f"{self.url}/v1", api_key=api_key, max_retries=retries, timeout=60)
+        """OpenAI's client."""
+        return self._openai.with_options(api_key=api_key, max_retries=retries)
+
+    def get(self, path: str, **arguments: Any) -> httpx.Response:
+        return self.http.get(path, **arguments)
 
     def post(self, path: str, **arguments: Any) -> httpx.Response:
-        return httpx.post(self.url + path, timeout=60, **arguments)
+        return self.http.post(path, **arguments)
 
 
 def until(condition: Any, seconds: float = 20) -> None:

@@ -122,7 +122,7 @@ JSON = st.recursive(
 )
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=60)
 @given(st.dictionaries(NAMES | st.text(max_size=3), JSON), st.booleans())
 def test_any_body_is_parsed_or_refused_with_a_sentence(parameters: dict[str, Any], complete: bool) -> None:
     if complete:

@@ -95,7 +95,7 @@ def alone(engine: Engine, requests: Sequence[CompletionRequest]) -> list[Result]
 SIZES = st.lists(st.tuples(st.integers(1, 60), st.integers(1, 3 * SLICE)), min_size=1, max_size=6)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=15)
 @given(sizes=SIZES, pauses=st.lists(st.sampled_from([0, 0.002]), min_size=6, max_size=6))
 def test_whoever_else_is_there_the_tokens_are_those_of_the_request_alone(
     engine: Engine, sizes: list[tuple[int, int]], pauses: list[float]

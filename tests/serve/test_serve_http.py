@@ -74,12 +74,12 @@ def test_a_question_that_the_agent_cannot_read_is_too_long(served: Served) -> No
 
 
 def test_health_needs_nothing(second: Running) -> None:
-    assert httpx.get(second.url + "/health").json() == {"status": "ok"}
+    assert second.get("/health").json() == {"status": "ok"}
 
 
 def test_what_is_not_there_and_what_is_no_json(second: Running) -> None:
-    assert "POST /agent" in error_of(httpx.get(second.url + "/v1/completions"), 404)["message"]
-    error_of(httpx.get(second.url + "/agent"), 405)
+    assert "POST /agent" in error_of(second.get("/v1/completions"), 404)["message"]
+    error_of(second.get("/agent"), 405)
     text = {"content": json.dumps(SHORT), "headers": {"Content-Type": "text/plain"}}
     assert "text/plain" in error_of(second.post("/v1/chat/completions", **text), 415)["message"]
 
@@ -102,7 +102,7 @@ def test_more_requests_than_there_is_room_for_are_told_to_come_back(second: Runn
         assert int(response.headers["Retry-After"]) >= 1
         with pytest.raises(openai.RateLimitError):
             second.client().chat.completions.create(**SHORT)
-        assert httpx.get(second.url + "/v1/models").status_code == 200
+        assert second.get("/v1/models").status_code == 200
         second.hold.set()
         assert [each.result().status_code for each in inside] == [200, 200]
     assert second.client(retries=2).chat.completions.create(**SHORT).choices, "there is room again"
@@ -129,11 +129,11 @@ def test_a_client_that_goes_away_takes_its_request_along(stream: bool, served: S
         server.hold.clear()
         body = {**LONG, "stream": stream}
         if stream:
-            with httpx.stream("POST", server.url + "/v1/chat/completions", json=body) as response:
+            with server.http.stream("POST", "/v1/chat/completions", json=body) as response:
                 assert next(response.iter_lines()).startswith("data: ")
         else:
             with pytest.raises(httpx.ReadTimeout):
-                httpx.post(server.url + "/v1/chat/completions", json=body, timeout=0.3)
+                server.post("/v1/chat/completions", json=body, timeout=0.3)
         time.sleep(0.2)
         server.hold.set()
         assert server.post("/v1/chat/completions", json=SHORT).status_code == 200
@@ -149,22 +149,22 @@ def test_an_api_key_is_asked_for_everywhere_but_at_health(served: Served) -> Non
                 server.client(key).models.list()
         assert error_of(server.post("/agent", json={"question": "x"}), 401)["code"] == "invalid_api_key"
         for value in ("s3cret", "Basic s3cret", "Bearer", b"Bearer \xff"):
-            error_of(httpx.get(server.url + "/v1/models", headers={"Authorization": value}), 401)
-        assert httpx.get(server.url + "/health").status_code == 200
+            error_of(server.get("/v1/models", headers={"Authorization": value}), 401)
+        assert server.get("/health").status_code == 200
 
 
 def test_on_loopback_only_loopback_s_names_are_answered(second: Running, served: Served) -> None:
     for host in ("localhost", "LOCALHOST:1", "127.0.0.1:9", "[::1]:8"):
-        assert httpx.get(second.url + "/health", headers={"Host": host}).status_code == 200
+        assert second.get("/health", headers={"Host": host}).status_code == 200
     for host in ("example.org", "example.org:8000", "localhost.example.org", "", "[::2]"):
-        assert error_of(httpx.get(second.url + "/health", headers={"Host": host}), 403)["code"] == "host_not_allowed"
+        assert error_of(second.get("/health", headers={"Host": host}), 403)["code"] == "host_not_allowed"
     with running(served, loopback=False) as server:
-        assert httpx.get(server.url + "/health", headers={"Host": "example.org"}).status_code == 200
+        assert server.get("/health", headers={"Host": "example.org"}).status_code == 200
 
 
 def test_a_page_in_a_browser_gets_no_permission(second: Running) -> None:
     asked = {"Origin": "http://example.org", "Access-Control-Request-Method": "POST"}
-    response = httpx.options(second.url + "/agent", headers=asked)
+    response = second.http.options("/agent", headers=asked)
     assert response.status_code == 405
     assert not [name for name in response.headers if name.startswith("access-control")]
 
