@@ -17,6 +17,7 @@ import time
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -94,7 +95,7 @@ def ask(address: str, theta: NDArray[np.float32], generation: int, seed: int) ->
 if __name__ == "__main__":
     with service() as address:
         result = nograd.tune_black_box(
-            lambda theta, generation, seed: ask(address, theta, generation, seed),
+            partial(ask, address),
             MODULES,
             DIM,
             out=sys.argv[1] if len(sys.argv) > 1 else "runs/black-box-service",

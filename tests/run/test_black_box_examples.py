@@ -8,8 +8,11 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import nograd
 from nograd.cli import main
@@ -131,6 +134,23 @@ def test_a_run_of_a_program_says_where_to_resume(tmp_path: Path, capsys: pytest.
     nograd.tune_black_box(half, ["a"], 1, out=tmp_path / "run", generations=1, progress=False)
     assert main(["run", "--resume", str(tmp_path / "run")]) == 2
     assert "nograd.tune_black_box(…, resume=True)" in capsys.readouterr().err
+
+
+def test_show_names_dropped_pairs_and_metrics_that_come_and_go(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def moody(theta: NDArray[np.float32], generation: int, seed: int) -> dict[str, Any]:
+        del seed
+        if generation == 1 and theta[0, 0] > 0:
+            raise OSError("a bad day")
+        return {"success": 0.5, "metrics": {"late": 0.25} if generation else {}}
+
+    with pytest.warns(UserWarning, match="generation 1: 2 of 5 evaluations failed"):
+        nograd.tune_black_box(moody, ["a"], 1, out=tmp_path / "run", generations=2, pairs=2, pause=0.0, progress=False)
+    assert main(["show", str(tmp_path / "run")]) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"late +– +0.25 +0.25", shown)
+    assert "2 of 4 pairs dropped for want of a finite fitness" in shown
 
 
 def half(*_: object) -> float:

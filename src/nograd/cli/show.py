@@ -69,8 +69,6 @@ def _print_list(runs: list[RunRecord]) -> None:
 
 def _print_run(run: RunRecord) -> None:
     from nograd.cli.output import console
-    from nograd.run.progress import duration
-    from nograd.run.summary import summarise
 
     out = console()
     config = run.config
@@ -83,12 +81,21 @@ def _print_run(run: RunRecord) -> None:
     _print_rates(run)
     out.print(f"\nsuccess by generation  {sparkline([g.success for g in run.generations])}\n", soft_wrap=True)
     _print_modules(run)
+    out.print(f"\n{_cost(run)}", soft_wrap=True)
+
+
+def _cost(run: RunRecord) -> str:
+    """Requests where there were any, time, and pairs that were evaluated in vain."""
+    from nograd.run.progress import duration
+    from nograd.run.summary import summarise
+
     total = summarise(run.generations, run.path)
     cost = duration(total.seconds)
     if total.requests_asked:
         computed = f"{total.requests_computed:,} of {total.requests_asked:,} requests computed"
         cost = f"{computed}, {total.tokens:,} tokens, {cost}"
-    out.print(f"\n{cost}", soft_wrap=True)
+    dropped, pairs = sum(len(record.dropped) for record in run.generations), run.array("allocation").sum()
+    return f"{cost}\n{dropped:,} of {pairs:,} pairs dropped for want of a finite fitness" if dropped else cost
 
 
 def _subject(run: RunRecord) -> str:

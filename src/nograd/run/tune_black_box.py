@@ -61,9 +61,11 @@ def tune_black_box(
     whose fault the failures were) and metrics; see `run.black_box.BlackBox` for what it must keep to.
     modules: names. dim: coefficients of each. concurrency: calls under way at once; no results depend on it.
     retries, timeout, pause: further attempts at a failed call, seconds per attempt, seconds before the first
-    retry (doubles). facts: what the scores depend on besides the function's own source (a service's version, a
-    hash of the data), JSON-able; a run is not resumed under others. settings: as for `nograd run --set`, of
-    the section search, e.g. "search.arm=hard_noisy:floor=1". resume, progress: as for `nograd.tune`.
+    retry (doubles). facts: what the scores depend on besides the function's source (a service's version, a hash
+    of the data), JSON-able. A run is resumed only under the same facts and source; as the source of a lambda is
+    the whole statement around it, give a named function, or a partial of one. settings: as for
+    `nograd run --set`, of the section search, e.g. "search.arm=hard_noisy:floor=1". resume, progress: as for
+    `nograd.tune`.
     Raises NogradError with what to change; RunError if the center fails at every attempt."""
     evaluator = BlackBox(
         function,
