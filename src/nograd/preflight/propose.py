@@ -101,7 +101,12 @@ def _strides(setting: Setting, probe: Probe, factor: float) -> tuple[Stride, ...
 
 
 def _finding(setting: Setting, chosen: Rung, stride: Stride, injection: float, sigma: float) -> Finding:
-    figures = {"injection": injection, "sigma": sigma, "perturbations": chosen.state, "steps_safe": int(stride.safe)}
+    figures: dict[str, float | int | str | None] = {
+        "injection": injection,
+        "sigma": sigma,
+        "perturbations": chosen.state,
+        "steps_safe": int(stride.safe),
+    }
     set_to = f"subspace.injection = {injection:g} and search.sigma = {sigma:g}"
     if chosen.state == "healthy" and stride.safe:
         same = chosen.factor == stride.factor == 1
@@ -109,14 +114,12 @@ def _finding(setting: Setting, chosen: Rung, stride: Stride, injection: float, s
         advice = "" if same else f"--set subspace.injection={injection:g} --set search.sigma={sigma:g}"
         return Finding("propose", None, "ok", sentence, advice, figures)
     names = zip(setting.settings.modules, chosen.effects, strict=True)
-    wrong = ", ".join(f"{name} is still {_word(e.weak, e.strong)}" for name, e in names if e.weak or e.strong)
+    wrong = ", ".join(
+        f"{name} is still {'wrecked' if e.strong else 'inert'}" for name, e in names if e.weak or e.strong
+    )
     unsafe = "" if stride.safe else "steps of the clip's length still wreck behaviour"
     sentence = f"nothing that was tried is healthy; nearest: {set_to} ({'; '.join(filter(None, (wrong, unsafe)))})"
     return Finding("propose", None, "warning", sentence, "take another subspace.basis or search.clip", figures)
-
-
-def _word(weak: bool, strong: bool) -> str:
-    return "wrecked by its perturbations" if strong else "inert"
 
 
 def _rounded(value: float) -> float:
