@@ -12,6 +12,7 @@ import typer
 FILES = ("README.md", "nograd.toml", "tasks.jsonl", "heldout.jsonl", "tools.py")
 NEXT = (
     ("nograd tasks tasks.jsonl --tools tools.py", "check the tasks; no model is needed"),
+    ("nograd preflight nograd.toml --out runs/shop", "look for what would fail in silence"),
     ("nograd run nograd.toml --out runs/shop", "tune: ten generations, a few minutes"),
     ("nograd show runs/shop", "what was learned"),
     ("nograd evaluate runs/shop --tasks heldout.jsonl", "tasks that were never tuned on"),

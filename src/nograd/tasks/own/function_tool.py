@@ -108,13 +108,8 @@ def _call(
         checked = model.model_validate_json(json.dumps(dict(arguments)))
     except ValidationError as error:
         return ToolResult(False, error=_objection(function.__name__, names, dict(error.errors()[0])))
-    given = {
-        name: getattr(checked, f"p{index}")
-        for index, name in enumerate(names)
-        if f"p{index}" in checked.model_fields_set
-    }
     try:
-        output = str(function(**given))
+        output = str(function(**{name: getattr(checked, f"p{index}") for index, name in enumerate(names)}))
     except Exception as error:  # whatever a person's own tool raises is the tool's answer to the agent
         return ToolResult(False, error=_encodable(_first_line(error)))
     return ToolResult(True, output=_encodable(output))
@@ -122,7 +117,7 @@ def _call(
 
 def _objection(tool: str, names: Sequence[str], detail: Mapping[str, Any]) -> str:
     """What is wrong with the arguments, in words for the model that wrote them."""
-    place = ".".join(str(part) for part in detail["loc"])
+    place = ".".join(str(part) for part in detail["loc"]) or "the arguments"
     takes = f"{tool} takes {', '.join(names) or 'nothing'}"
     if detail["type"] == "missing":
         return f"missing {place}; {takes}"
