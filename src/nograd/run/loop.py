@@ -110,8 +110,8 @@ def _advance(
 
 def _warn_without_blame(settings: SearchSettings, record: GenerationRecord) -> None:
     """An own evaluator may know nothing of blame; said once, after the first generation."""
-    scheme = settings.arm.scheme
-    if scheme in ROUTED_BY_CREDIT and record.generation == 0 and record.blame is None and record.success < 1:
+    needs_credit = settings.arm.scheme in ROUTED_BY_CREDIT and settings.count > 1
+    if needs_credit and record.generation == 0 and record.blame is None and record.success < 1:
         warnings.warn(
             f"the evaluator gives no blame, so credit stays uniform and arm {settings.arm.label!r} has nothing to "
             f"go by (ties go to {settings.modules[0]!r}); return blame, or choose uniform or bandit",
