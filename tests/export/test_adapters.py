@@ -17,6 +17,7 @@ from safetensors.torch import load_file, save_file
 
 from nograd.errors import ExportError
 from nograd.export.adapters import max_lora_rank, write_adapter
+from nograd.export.base import Base
 from nograd.export.logits import engine_logits, hub_logits, hub_model
 from nograd.export.projections import lora_factors, lora_rank, projections
 from nograd.export.tuned import Tuned
@@ -26,12 +27,13 @@ from nograd.llm.subspace_choices import Binding, Kind
 from tiny_models import LAYOUTS, MODULES, merged
 
 ModelOf = Callable[[str], Path]
+BASE = Base("owner/name", "abc", "f" * 64, "owner/name", "abc", "owner/name", None, None, False)
 
 
 def write_all(tuned: Tuned, root: Path) -> dict[int, Path]:
     folders = {module: root / name for module, name in enumerate(tuned.modules)}
     for module, folder in folders.items():
-        write_adapter(tuned, module, folder, "somewhere")
+        write_adapter(tuned, module, folder, BASE)
     return folders
 
 
@@ -108,11 +110,8 @@ def test_the_configuration_is_peft_own(
     config = json.loads((folders[1] / "adapter_config.json").read_text())
     assert config["r"] == config["lora_alpha"] == rank, "one rank for all projections, scaling 1"
     assert config["target_modules"] == targets
-    assert (config["peft_type"], config["task_type"], config["base_model_name_or_path"]) == (
-        "LORA",
-        "CAUSAL_LM",
-        "somewhere",
-    )
+    assert (config["peft_type"], config["task_type"]) == ("LORA", "CAUSAL_LM")
+    assert (config["base_model_name_or_path"], config["revision"]) == ("owner/name", "abc")
     factors = load_file(folders[1] / "adapter_model.safetensors")
     assert len(factors) == 2 * len(targets) * tuned.architecture.layers
     assert {tensor.dtype for tensor in factors.values()} == {torch.float32}

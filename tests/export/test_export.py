@@ -15,15 +15,17 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
 
 import nograd
 from nograd.cli import main
 from nograd.errors import ExportError, NogradError, RunError
-from nograd.export import verify
-from nograd.export.base import base_of
+from nograd.export import start, verify
+from nograd.export.base import Base, base_of
 from nograd.export.card import render_card
 from nograd.export.folder import check_free, folder_names, new_folder
 from nograd.export.logits import chat_prompts, hub_model
+from nograd.export.merged import write_model
 from nograd.export.tuned import Tuned, tuned_of
 from nograd.export.verify import verify_adapters
 from nograd.llm.loading import load_weights
@@ -162,6 +164,7 @@ def test_a_model_of_the_hub_is_named_by_id_and_revision(tiny_run: Path, tmp_path
     assert 'from_pretrained(base, revision="abc")' in card
     own = base_of(record, Source("owner/name", tmp_path, "abc"), tmp_path / "out")
     assert (own.path, own.path_for_adapters) == ("./base", str(tmp_path / "out" / "base"))
+    assert (own.commit, own.revision) == ("abc", None), "the folder within the export has no revisions"
 
 
 def test_the_embedded_models_origin_and_licence_are_known(tiny_run: Path, tmp_path: Path) -> None:
@@ -186,6 +189,20 @@ def test_a_failed_verification_leaves_nothing(
     before = sorted(tmp_path.rglob("*"))
     assert main([*command, "--force"]) == 2
     assert sorted(tmp_path.rglob("*")) == before, "the earlier export stays"
+
+
+def test_the_base_within_the_export_is_what_is_verified(
+    tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def damaged(tuned: Tuned, module: int | None, folder: Path) -> None:
+        write_model(tuned, module, folder)
+        tensors = load_file(folder / "model.safetensors")
+        tensors["model.norm.weight"] *= 1.01
+        save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+
+    monkeypatch.setattr(start, "write_model", damaged)
+    with pytest.raises(ExportError, match="differ from the engine's"):
+        nograd.export_run(tiny_run, tmp_path / "out", with_base=True)
 
 
 def test_what_the_disk_refuses(tmp_path: Path) -> None:
@@ -261,7 +278,8 @@ def test_the_embedded_model(tmp_path: Path) -> None:
     subspace = build_subspace(architecture, weights, spec, "144c4f6518e28433", cache_dir() / "subspaces")
     theta = np.random.default_rng(1).normal(scale=0.3, size=(4, 32)).astype(np.float32)
     tuned = Tuned(("a", "b", "c", "d"), theta, source, architecture, subspace)
-    write_adapter(tuned, 3, tmp_path / "d", str(source.folder))
+    base = Base(source.name, None, "", str(source.folder), None, str(source.folder), None, None, True)
+    write_adapter(tuned, 3, tmp_path / "d", base)
     prompts = chat_prompts(source.folder, source.name)
     checks = verify_adapters(tuned, {3: tmp_path / "d"}, prompts, True, source.folder)
     assert checks[3].difference < 1e-3

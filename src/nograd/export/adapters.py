@@ -10,6 +10,7 @@ import torch
 from safetensors.torch import save_file
 
 from nograd.errors import ExportError
+from nograd.export.base import Base
 from nograd.export.projections import lora_factors, lora_rank, projections
 from nograd.export.tuned import Tuned
 
@@ -22,16 +23,8 @@ def max_lora_rank(rank: int) -> int | None:
     return next((allowed for allowed in VLLM_RANKS if allowed >= rank), None)
 
 
-def write_adapter(
-    tuned: Tuned,
-    module: int,
-    folder: Path,
-    base: str,
-    revision: str | None = None,
-    dtype: torch.dtype = torch.float32,
-) -> None:
-    """adapter_config.json and adapter_model.safetensors of one module. base, revision: the untouched model, by
-    Hugging Face id or path."""
+def write_adapter(tuned: Tuned, module: int, folder: Path, base: Base, dtype: torch.dtype = torch.float32) -> None:
+    """adapter_config.json and adapter_model.safetensors of one module."""
     rank = lora_rank(tuned.architecture, tuned.subspace.spec.dim)
     tensors = {}
     for projection in projections(tuned.architecture):
@@ -40,7 +33,7 @@ def write_adapter(
             tensors[f"base_model.model.{projection.path}.{name}.weight"] = factor.to(dtype).contiguous()
     folder.mkdir(parents=True)
     save_file(tensors, folder / "adapter_model.safetensors", metadata={"format": "pt"})
-    config = json.dumps(_config(tuned, rank, base, revision), default=sorted, indent=2, sort_keys=True)
+    config = json.dumps(_config(tuned, rank, base), default=sorted, indent=2, sort_keys=True)
     (folder / "adapter_config.json").write_text(config + "\n", encoding="utf-8")
 
 
@@ -54,7 +47,7 @@ def check_peft() -> None:
         ) from error
 
 
-def _config(tuned: Tuned, rank: int, base: str, revision: str | None) -> dict[str, Any]:
+def _config(tuned: Tuned, rank: int, base: Base) -> dict[str, Any]:
     """LoraConfig's own fields, so that they are those of the installed version of peft."""
     from peft import LoraConfig
 
@@ -66,8 +59,8 @@ def _config(tuned: Tuned, rank: int, base: str, revision: str | None) -> dict[st
         target_modules=sorted({projection.name for projection in projections(tuned.architecture)}),
         task_type="CAUSAL_LM",
         inference_mode=True,
-        base_model_name_or_path=base,
-        revision=revision,
+        base_model_name_or_path=base.path_for_adapters,
+        revision=base.revision,
     )
     fields: dict[str, Any] = config.to_dict()
     return fields

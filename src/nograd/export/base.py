@@ -11,15 +11,17 @@ from nograd.run.load import RunRecord
 
 @dataclass(frozen=True)
 class Base:
-    """name: as nograd calls it. path: what a server or transformers is given: a Hugging Face id, a folder, or "./base"
-    within the export. path_for_adapters: the same, without regard to the working directory.
+    """name: as nograd calls it. commit: the hub's, None for local models. path: what a server or transformers is given:
+    a Hugging Face id (with `revision`), a folder, or "./base" within the export. path_for_adapters: the same,
+    whatever the working directory.
     origin: the Hugging Face id, of converted models the one they were made from; license: as far as it is known.
     converted: whether the weights were dequantised from a GGUF file."""
 
     name: str
-    revision: str | None
+    commit: str | None
     fingerprint: str
     path: str
+    revision: str | None
     path_for_adapters: str
     origin: str | None
     license: str | None
@@ -33,9 +35,10 @@ def base_of(run: RunRecord, source: Source, export: Path | None) -> Base:
     own = source.name if on_hub else str(source.folder.resolve())
     return Base(
         name=source.name,
-        revision=source.revision,
+        commit=source.revision,
         fingerprint=run.environment["identity"]["facts"]["fingerprint"],
         path="./base" if export else own,
+        revision=None if export else source.revision,
         path_for_adapters=str(export / "base") if export else own,
         origin=known.origin if known else source.name if on_hub else None,
         license=known.license if known else None,

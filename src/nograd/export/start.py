@@ -112,9 +112,7 @@ def _write(plan: _Plan, folder: Path) -> None:
         if plan.format == "merged":
             write_model(plan.tuned, module, folder / name, DTYPES.get(plan.dtype))
         elif plan.format == "peft":
-            revision = None if plan.with_base else plan.base.revision
-            base = plan.base.path_for_adapters
-            write_adapter(plan.tuned, module, folder / name, base, revision, DTYPES[plan.dtype])
+            write_adapter(plan.tuned, module, folder / name, plan.base, DTYPES[plan.dtype])
     if plan.with_base:
         write_model(plan.tuned, None, folder / "base")
 
