@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -20,7 +21,10 @@ from nograd.run.load import RunRecord
 from nograd.run.rebuild import free_task, rebuild
 from nograd.serve.engine_thread import SLICE
 from nograd.serve.limits import Limits
+from nograd.serve.one_at_a_time import OneAtATime
 from nograd.serve.served import Served
+from nograd.tasks.family import Task, ToolResult
+from nograd.tasks.in_house import InHouse, in_house
 
 LONG = {"model": "base", "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 400}
 SHORT = {**LONG, "max_tokens": 2}
@@ -71,6 +75,42 @@ def test_a_question_that_the_agent_cannot_read_is_too_long(served: Served) -> No
     with running(served) as server:
         error = error_of(server.post("/agent", json={"question": "x" * 5000}), 400)
     assert error["code"] == "context_length_exceeded"
+
+
+def test_tools_that_know_no_free_question_say_so_before_anything_is_sent(served: Served) -> None:
+    """The bfcl families know their own questions only; `free_task` tells them by name."""
+    known = in_house()
+    family = InHouse("bfcl_like", known.tasks, known.examples, known.tools)
+    assert served.agent is not None
+    with running(replace(served, agent=replace(served.agent, family=family))) as server:
+        assert known.tasks[0].id in error_of(server.post("/agent", json={"question": "x"}), 400)["message"]
+        chat = {"model": "agent", "messages": [{"role": "user", "content": "x"}], "stream": True}
+        error_of(server.post("/v1/chat/completions", json=chat), 400)
+        assert server.post("/agent", json={"question": known.tasks[0].id}).status_code == 200
+
+
+def test_tools_are_never_called_at_the_same_time() -> None:
+    inside, most = 0, 0
+
+    class Slow(InHouse):
+        def call(self, task: Task, tool: str, arguments: Mapping[str, Any]) -> ToolResult:
+            nonlocal inside, most
+            inside += 1
+            most = max(most, inside)
+            time.sleep(0.005)
+            inside -= 1
+            return super().call(task, tool, arguments)
+
+    known = in_house()
+    slow = OneAtATime(Slow("slow", known.tasks, known.examples, known.tools))
+    task = known.tasks[0]
+    with ThreadPoolExecutor(8) as threads:
+        calls = [threads.submit(slow.call, task, task.tool, task.arguments) for _ in range(16)]
+        assert {call.result().output for call in calls} == {task.tool_output}
+    assert most == 1
+    assert slow.succeeded(task, task.answer)
+    assert (slow.name, slow.tasks, slow.examples) == ("slow", known.tasks, known.examples)
+    assert slow.tool(task.tool) == known.tool(task.tool)
 
 
 def test_health_needs_nothing(second: Running) -> None:

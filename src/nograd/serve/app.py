@@ -15,6 +15,7 @@ from starlette.responses import Response
 
 from nograd.agent.trajectory import Trajectory
 from nograd.errors import NogradError, unknown_name
+from nograd.run.rebuild import free_task
 from nograd.serve.api_error import ApiError
 from nograd.serve.body import read_body, while_connected
 from nograd.serve.chat_request import LONGEST, ChatRequest, Question, parse_chat, parse_question
@@ -33,6 +34,7 @@ from nograd.serve.responses import (
 )
 from nograd.serve.served import AGENT, Served, WholeAgent
 from nograd.serve.whole_agent import ask_agent
+from nograd.tasks.family import Task
 
 
 class Api:
@@ -80,23 +82,27 @@ class Api:
         """The answer in pieces; what is wrong with the request is raised here, not while they are sent."""
         stage = self.served.stages.get(chat.model)
         if stage is None:
-            return self._agent_pieces(_last_question(chat), deadline)
+            return self._agent_pieces(self._task(_last_question(chat)), deadline)
         wanted = await asyncio.to_thread(completion_request, self.served, stage, chat, self.limits)
         return completion(self.served, self.engine, wanted, chat.stop or [], deadline)
 
-    async def _agent_pieces(self, question: str, deadline: float) -> AsyncGenerator[Piece]:
+    async def _agent_pieces(self, task: Task, deadline: float) -> AsyncGenerator[Piece]:
         """The tuned agent's answer, in one piece: it is known only when the last stage is done."""
-        found, usage = await self._ask(question, ("tuned",), deadline)
+        found, usage = await self._ask(task, ("tuned",), deadline)
         yield Piece(found["tuned"].answer, "stop", usage)
 
     async def _answers(self, question: Question, deadline: float) -> dict[str, Any]:
         which = ("untouched", "tuned") if question.which == "both" else (question.which,)
-        found, usage = await self._ask(question.question, which, deadline)
+        found, usage = await self._ask(self._task(question.question), which, deadline)
         answers = {name: _answer(trajectory) for name, trajectory in found.items()}
         return {"question": question.question, **answers, "usage": usage_object(usage)}
 
-    async def _ask(self, question: str, which: Sequence[str], deadline: float) -> tuple[dict[str, Trajectory], Usage]:
-        return await ask_agent(self._whole(), self.engine, self.threads, question, which, deadline)
+    async def _ask(self, task: Task, which: Sequence[str], deadline: float) -> tuple[dict[str, Trajectory], Usage]:
+        return await ask_agent(self._whole(), self.engine, self.threads, task, which, deadline)
+
+    def _task(self, question: str) -> Task:
+        """Raises ConfigError where the run's tools know no free questions."""
+        return free_task(self._whole().family, question)
 
     def _whole(self) -> WholeAgent:
         if self.served.agent is None:

@@ -16,6 +16,7 @@ from nograd.run.build_agent import LoadedEngine, engine_spec, four_stage, load_e
 from nograd.run.load import RunRecord
 from nograd.run.rebuild import as_it_ran, rebuild
 from nograd.run.resume import check_identity
+from nograd.serve.one_at_a_time import OneAtATime
 from nograd.tasks.family import TaskFamily
 
 AGENT = "agent"
@@ -86,9 +87,10 @@ def load_served(record: RunRecord, generation: int | None = None, device: str = 
     evaluator = rebuild(record, device)
     engine, chat = evaluator.scheduler.engine, evaluator.scheduler.chat
     assert isinstance(engine, Engine)
-    agent = replace(four_stage(record.config, evaluator.family), scoring=False)
+    family = OneAtATime(evaluator.family)
+    agent = replace(four_stage(record.config, family), scoring=False)
     thetas = {"untouched": untouched, "tuned": tuned}
-    return Served(engine, chat, stages, WholeAgent(agent, evaluator.family, chat, record.modules, thetas))
+    return Served(engine, chat, stages, WholeAgent(agent, family, chat, record.modules, thetas))
 
 
 def _loaded(record: RunRecord, device: str) -> LoadedEngine:

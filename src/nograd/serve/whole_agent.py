@@ -11,12 +11,12 @@ from queue import SimpleQueue
 from nograd.agent.scheduler import Rollout, Scheduler
 from nograd.agent.trajectory import Trajectory
 from nograd.llm.requests import Completion, CompletionRequest, EngineCounts, Finish, Request, Result
-from nograd.run.rebuild import free_task
 from nograd.serve.api_error import ApiError, too_long
 from nograd.serve.completion import Usage
 from nograd.serve.deadline import in_time
 from nograd.serve.engine_thread import EngineThread, Update
 from nograd.serve.served import WholeAgent
+from nograd.tasks.family import Task
 
 
 class SharedEngine:
@@ -73,17 +73,16 @@ async def ask_agent(
     whole: WholeAgent,
     engine: EngineThread,
     threads: Executor,
-    question: str,
+    task: Task,
     which: Sequence[str],
     deadline: float,
 ) -> tuple[dict[str, Trajectory], Usage]:
-    """The agents' trajectories by name ("tuned", "untouched"), and the tokens of all their requests.
+    """The agents' trajectories on a task by name ("tuned", "untouched"), and the tokens of all their requests.
 
-    The agents run together: what both ask is computed once. Raises ConfigError if there is no such free question."""
-    task = free_task(whole.family, question)
+    The agents run together: what both ask is computed once."""
     shared = SharedEngine(engine)
     scheduler = Scheduler(shared, whole.chat, whole.stages)
-    rollouts = [Rollout(partial(whole.agent, task), whole.thetas[name]) for name in which]
+    rollouts = [Rollout(partial(whole.agent, task), whole.thetas[name], task.id) for name in which]
     running = asyncio.get_running_loop().run_in_executor(threads, scheduler.run, rollouts)
     try:
         async with in_time(deadline):
