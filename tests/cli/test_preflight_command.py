@@ -71,10 +71,11 @@ def test_a_preflight_of_an_existing_run_takes_its_settings(nograd: Command, in_t
 def test_the_status_says_whether_a_check_failed(nograd: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     from nograd.preflight import preflight
     from nograd.preflight.finding import Finding
+    from nograd.preflight.preflight import Detected
 
     for verdict, status in (("ok", 0), ("warning", 0), ("failed", 1)):
         found = (Finding("headroom", None, verdict, "said so", "" if verdict == "ok" else "change it"),)  # type: ignore[arg-type]
-        monkeypatch.setattr(preflight, "detect", lambda *_, found=found: found)
+        monkeypatch.setattr(preflight, "detect", lambda *_, found=found, **_options: Detected(found))
         outcome = nograd("preflight", *SYNTHETIC, "--out", verdict)
         assert outcome.status == status
         assert ("what to change\n  headroom: change it" in outcome.out) == (verdict != "ok")

@@ -11,6 +11,7 @@ import pytest
 
 from nograd.preflight.finding import Finding
 from nograd.preflight.preflight import detect
+from nograd.preflight.propose import Proposed
 from nograd.preflight.record import (
     Preflight,
     make_preflight,
@@ -18,10 +19,12 @@ from nograd.preflight.record import (
     read_preflight,
     write_preflight,
 )
+from nograd.preflight.rung import Effect, Rung
 from nograd.preflight.setting import build_setting
 from nograd.preflight.subject import identity_of
 from nograd.run.config import RunConfig
 from nograd.run.config_source import load_config
+from nograd.run.strict_json import dumps
 from tiny_models import save_tiny, save_tiny_chat
 
 FINDINGS = (
@@ -31,18 +34,25 @@ FINDINGS = (
 )
 
 
+RUNG = Rung(4.0, (Effect(1.0, 0.25, -0.1, float("nan")),))
+PROPOSED = Proposed(1.5, 0.2, (RUNG,), (), FINDINGS[0])
+
+
 def config(*settings: str) -> RunConfig:
     return load_config(None, ["evaluator=synthetic", *settings])
 
 
 def test_a_record_is_read_back_as_it_was_written(tmp_path: Path) -> None:
-    made = make_preflight(config("search.clip=inf"), FINDINGS, 12.5, {"c": 1.5})
+    made = make_preflight(config("search.clip=inf"), FINDINGS, 12.5, PROPOSED)
     path = write_preflight(tmp_path / "new", made)
     text = path.read_text()
     assert text.endswith("\n")
     json.loads(text, parse_constant=lambda constant: pytest.fail(f"not strict JSON: {constant}"))
     back = read_preflight(path)
-    assert back == replace(made, at=made.at.replace(microsecond=0))
+    assert dumps(back.record()) == dumps(made.record())
+    assert (back.config, back.findings) == (made.config, made.findings)
+    assert back.proposal is not None
+    assert (back.proposal["injection"], back.proposal["perturbations"][0]["state"]) == (1.5, "healthy")
     assert back.tally == "1 ok, 1 warning, 1 failed"
     assert back.failed == FINDINGS[1:2]
     assert 0 <= back.age < 60
@@ -105,7 +115,7 @@ def test_other_weights_and_other_tasks_are_another_subject(tmp_path: Path, monke
 
 def test_all_detectors_on_the_synthetic_world(tmp_path: Path) -> None:
     told: list[str] = []
-    findings = detect(build_setting(config("search.generations=3")), tmp_path, told.append)
+    findings = detect(build_setting(config("search.generations=3")), tmp_path, told.append).findings
     assert len(told) == len(set(told)) > 3
     names = {finding.detector for finding in findings}
     assert names == {
@@ -117,4 +127,3 @@ def test_all_detectors_on_the_synthetic_world(tmp_path: Path) -> None:
     assert all(finding.sentence and bool(finding.advice) == (finding.verdict != "ok") for finding in findings)
     preflight: Preflight = make_preflight(config(), findings, 0.1)
     assert read_preflight(write_preflight(tmp_path / "run", preflight)).findings == findings
-

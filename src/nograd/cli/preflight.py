@@ -32,6 +32,9 @@ def preflight(
         Path | None,
         typer.Option(metavar="DIR", help="Directory of the run to come, or of one (default: as 'nograd run')."),
     ] = None,
+    propose: Annotated[
+        bool, typer.Option("--propose", help="Also search for an injection strength and a σ that fit.")
+    ] = False,
     plan: Annotated[
         str | None, typer.Option(help="Also price the sweep of this plan, at --model and --generations if given.")
     ] = None,
@@ -49,7 +52,7 @@ def preflight(
     Examples:
       nograd preflight
       nograd preflight experiment.toml --out runs/experiment
-      nograd preflight --tasks bfcl --set search.sigma=0.2
+      nograd preflight --tasks bfcl --set search.sigma=0.2 --propose
       nograd preflight --plan main --model smollm2-135m
 
     Exit status: 0 if no check failed, 1 if one did, 2 for a mistake.
@@ -83,7 +86,7 @@ def preflight(
     sweep = None if plan is None else planned_sweep(plan, model, generations)
     with disk_errors():
         directory.mkdir(parents=True, exist_ok=True)
-    found = _examine(chosen, directory.parent, sweep)
+    found = _examine(chosen, directory.parent, sweep, propose)
     path = write_preflight(directory, found)
     print_findings(found.findings)
     console().print(f"{found.tally}; kept in {path}", soft_wrap=True)
@@ -93,7 +96,7 @@ def preflight(
         raise typer.Exit(1)
 
 
-def _examine(config: RunConfig, runs: Path, sweep: Sweep | None) -> Preflight:
+def _examine(config: RunConfig, runs: Path, sweep: Sweep | None, propose: bool) -> Preflight:
     """Load everything, ask all detectors, and say on stderr what is being done."""
     from nograd.cli.output import note
     from nograd.cli.preflight_sweep import price
@@ -106,7 +109,6 @@ def _examine(config: RunConfig, runs: Path, sweep: Sweep | None) -> Preflight:
     if config.evaluator == "agent":
         loading_note(config.model.spec)
     setting = build_setting(config)
-    findings = detect(setting, runs, lambda what: note(f"{perf_counter() - start:3.0f} s: {what}"))
-    if sweep is not None:
-        findings += (price(sweep, config, findings),)
-    return make_preflight(config, findings, perf_counter() - start)
+    detected = detect(setting, runs, lambda what: note(f"{perf_counter() - start:3.0f} s: {what}"), proposing=propose)
+    priced = () if sweep is None else (price(sweep, config, detected.findings),)
+    return make_preflight(config, (*detected.findings, *priced), perf_counter() - start, detected.proposed)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from nograd.preflight.context import context
@@ -18,39 +19,43 @@ from nograd.preflight.noise import noise
 from nograd.preflight.observed import centers, first_generation
 from nograd.preflight.power import power
 from nograd.preflight.probe import probe
+from nograd.preflight.propose import Proposed, propose
 from nograd.preflight.setting import Setting
 
-Findings = tuple[Finding, ...]
 OnWork = Callable[[str], None]
 
 
-def detect(setting: Setting, runs: Path, on_work: OnWork = lambda _what: None) -> Findings:
-    """Everything that can be found. runs: a folder with earlier runs, see `power`. on_work: told in words what is
-    being done, before it is done."""
-    return tuple(finding for findings in _steps(setting, runs, on_work) for finding in findings)
+@dataclass(frozen=True)
+class Detected:
+    """proposed: None where it was not asked for."""
+
+    findings: tuple[Finding, ...]
+    proposed: Proposed | None = None
 
 
-def _steps(setting: Setting, runs: Path, on_work: OnWork) -> Iterator[Findings]:
-    """What costs least comes first."""
+def detect(setting: Setting, runs: Path, on_work: OnWork = lambda _what: None, *, proposing: bool = False) -> Detected:
+    """Everything that can be found; what costs least comes first.
+
+    runs: a folder with earlier runs, see `power`. on_work: told in words what is done next. proposing: also search
+    for an injection strength and σ."""
     on_work("gold targets through the checker")
-    yield gold(setting)
-    yield token_limits(setting)
-    yield resolution(setting)
+    found = [*gold(setting), *token_limits(setting), *resolution(setting)]
     on_work("the untouched model")
     untouched = centers(setting)
-    yield headroom(untouched)
-    yield blame_profile(setting, untouched)
-    yield determinism(setting, untouched)
-    yield power(setting, untouched, runs)
+    found += [*headroom(untouched), *blame_profile(setting, untouched), *determinism(setting, untouched)]
+    found += power(setting, untouched, runs)
     on_work("a generation")
     generation = first_generation(setting)
-    yield cost(setting, generation)
-    yield context(setting, generation)
+    found += [*cost(setting, generation), *context(setting, generation)]
     on_work("the same requests in other company")
-    yield noise(setting, generation)
+    found += noise(setting, generation)
     on_work("mirrored pairs in every module")
     pairs = probe(setting)
-    yield inert_basis(setting, pairs)
-    yield flat_reward(setting, pairs)
+    found += [*inert_basis(setting, pairs), *flat_reward(setting, pairs)]
     on_work("long steps")
-    yield divergence(setting, pairs)
+    found += divergence(setting, pairs)
+    if not proposing:
+        return Detected(tuple(found))
+    on_work("other injection strengths and σ")
+    proposed = propose(setting, pairs)
+    return Detected((*found, proposed.finding), proposed)

@@ -11,6 +11,7 @@ from typing import Any
 
 from nograd.errors import NogradError
 from nograd.preflight.finding import Finding, Verdict
+from nograd.preflight.propose import Proposed
 from nograd.preflight.subject import identity_of, same_subject
 from nograd.run import layout
 from nograd.run.config import RunConfig, results_bearing, results_hash
@@ -24,7 +25,8 @@ VERDICTS: tuple[Verdict, ...] = ("ok", "warning", "failed")
 @dataclass(frozen=True)
 class Preflight:
     """at: when it ended, UTC. version: of nograd. seconds: how long it took, the loading included. identity: see
-    `subject.identity_of`. proposal: JSON-able, see `propose`; None where none was asked for."""
+    `subject.identity_of`. proposal: what was tried, and chosen, see `propose`; None where none was
+    asked for."""
 
     at: datetime
     version: str
@@ -65,7 +67,7 @@ class Preflight:
 
 
 def make_preflight(
-    config: RunConfig, findings: Sequence[Finding], seconds: float, proposal: Mapping[str, Any] | None = None
+    config: RunConfig, findings: Sequence[Finding], seconds: float, proposed: Proposed | None = None
 ) -> Preflight:
     """The record of findings that were made just now."""
     return Preflight(
@@ -75,7 +77,7 @@ def make_preflight(
         config=config,
         identity=identity_of(config),
         findings=tuple(findings),
-        proposal=proposal,
+        proposal=None if proposed is None else _proposal(proposed),
     )
 
 
@@ -111,6 +113,15 @@ def newest_preflight(config: RunConfig, directory: Path) -> tuple[Path, Prefligh
     identity = identity_of(config) if alike else {}
     same = [found for found in alike if found[1].identity == identity]
     return max(same, key=lambda found: found[1].at, default=None)
+
+
+def _proposal(proposed: Proposed) -> dict[str, Any]:
+    return {
+        "injection": proposed.injection,
+        "sigma": proposed.sigma,
+        "perturbations": [{**asdict(rung), "state": rung.state} for rung in proposed.rungs],
+        "steps": [{"factor": stride.factor, "safe": stride.safe} for stride in proposed.strides],
+    }
 
 
 def _read_all(directory: Path) -> Iterator[tuple[Path, Preflight]]:
