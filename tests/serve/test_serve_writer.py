@@ -76,3 +76,10 @@ def test_an_incomplete_character_is_held_back_until_the_end() -> None:
     assert writer.add("a€".encode()[:3], last=False) == "a"
     assert writer.add("a€".encode()[3:], last=False) == "€"
     assert writer.add("😀".encode()[:2], last=True) == "\ufffd"
+
+
+@pytest.mark.parametrize(("stop", "text"), [(["bcd", "c"], "ab"), (["cd", "bcd"], "a"), (["d"], "abc")])
+def test_within_one_token_the_first_stop_to_be_complete_counts(stop: list[str], text: str) -> None:
+    writer = Writer(lambda tokens: "abcde" * len(tokens), stop)
+    assert writer.add([0], last=False) == text == reference("abcde", stop)
+    assert writer.count == 1
