@@ -42,7 +42,9 @@ NUMBERS = ((3, 12, 25), (7, 15, 38), (4, 21, 30), (8, 13, 47), (5, 16, 29), (9, 
 
 
 async def agent(task: Task, llm: Llm) -> Trajectory:
-    said, done, seen, answer = f"Question: {task.question}", [], [], ""
+    done: list[Turn] = []
+    seen: list[str] = []
+    said, answer = f"Question: {task.question}", ""
     for _ in range(TURNS):
         thought = (await llm.complete("think", think_prompt(done, said), max_tokens=16)).text.strip()
         act = (await llm.complete("act", act_prompt(done, said, thought), max_tokens=16)).text.strip()

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import nograd
 from nograd import Llm, Message, Step, Task, Trajectory
+from nograd.tasks.normalise import normalise
 
 STAGES = ("query", "answer")
 
@@ -42,8 +43,8 @@ TOWN = (
     ("The post office is run by Pavel Ruiz. It sells honey too.", "Who runs the post office?", "Pavel Ruiz"),
     ("The castle belongs to the Thorne family. Its tower leans to the east.", "Which family owns the castle?",
      "Thorne"),
-    ("The football club plays in green. Its ground is called The Meadow.", "In which colour does the football club play?",
-     "green"),
+    ("The football club plays in green. Its ground is called The Meadow.",
+     "In which colour does the football club play?", "green"),
     ("The brewery makes a dark beer. The beer is called Old Raven.", "What is the beer of the brewery called?",
      "Old Raven"),
     ("The railway station has two platforms. The last train leaves at ten.", "When does the last train leave?", "ten"),
@@ -129,6 +130,12 @@ class Reader:
         )
 
 
+def brief(gold: str, answer: str) -> bool:
+    """Whether an answer is the gold one, with at most two words around it."""
+    right, given = normalise(gold), normalise(answer)
+    return f" {right} " in f" {given} " and len(given.split()) <= len(right.split()) + 2
+
+
 def query_prompt(question: str) -> list[Message]:
     turns = [Message("system", "Write the word to search for.")]
     for asked, query, _, _ in EXAMPLES:
@@ -157,14 +164,15 @@ def main(out: str = "runs/retrieve", generations: int = 10, batch: int = 16, pai
             generations=generations,
             batch=batch,
             pairs=pairs,
+            check=brief,
             shaping=0.5,
             resume=True,
         )
         for name, chosen in (("tuned on", train), ("held out", held_out)):
             before, after = result.evaluate(chosen)
             print(f"{len(chosen)} tasks {name}: success {before.success:.2f} -> {after.success:.2f}")
-        before, after = result.ask("What is the colour of the lamp in the lighthouse?")
-        print(f"lamp of the lighthouse: {before.answer!r} -> {after.answer!r}")
+        untouched, tuned = result.ask("Who is the mayor?")
+        print(f"the mayor: {untouched.answer!r} -> {tuned.answer!r}")
 
 
 if __name__ == "__main__":

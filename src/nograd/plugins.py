@@ -63,9 +63,10 @@ class Registry(Mapping[str, T]):
         return found
 
     def _warn(self, point: EntryPoint, error: Exception) -> None:
+        package = " ".join(_package(point))
         reason = str(error) if type(error) is TypeError else repr(error)
         warnings.warn(
-            f"the entry {point.name!r} of {self.group} in the package {' '.join(_package(point))} is not used: {reason}",
+            f"the entry {point.name!r} of {self.group} in the package {package} is not used: {reason}",
             stacklevel=2,
         )
 

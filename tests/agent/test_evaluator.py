@@ -12,7 +12,7 @@ from nograd.agent.evaluator import AgentEvaluator
 from nograd.agent.four_stage import STAGES, FourStageAgent, TokenLimits
 from nograd.agent.prompts import Prompts
 from nograd.agent.scheduler import Llm, Scheduler
-from nograd.agent.trajectory import Trajectory
+from nograd.agent.trajectory import Trajectory, blame_last_failed
 from nograd.llm.chat import Message
 from nograd.search.evaluation import Evaluation
 from nograd.tasks.family import Task
@@ -100,6 +100,24 @@ def test_a_target_that_could_not_be_scored_makes_the_fitness_undefined(scheduler
     found = evaluation(scheduler, lambda task: Trajectory(task.answer, (), {}, 1, {"tool": float("nan")}))
     assert np.isnan(found.fitness)
     assert (found.success, found.reward) == (1.0, 1.0)
+
+
+def test_rates_of_any_other_agent_are_by_stage(scheduler: Scheduler) -> None:
+    """Of the rollouts in which a stage was checked; a stage that never was has none."""
+    other = Scheduler(scheduler.engine, scheduler.chat, ("draft", "review", "selector"))
+    made = iter(({"draft": True}, {"draft": False, "review": True}, {"draft": True}, {}))
+
+    async def agent(task: Task, llm: Llm) -> Trajectory:
+        del task, llm
+        return Trajectory("no", (), next(made))
+
+    evaluator = AgentEvaluator(agent, FAMILY, other, 4, seed=1, shaping=0.0, blame_function=blame_last_failed)
+    (found,) = evaluator.evaluate_tasks(FAMILY.tasks[:4], ZERO[:, :3]).evaluations
+    assert found.metrics["draft_ok"] == pytest.approx(2 / 3)
+    assert found.metrics["review_ok"] == 1.0
+    assert np.isnan(found.metrics["selector_ok"])
+    assert not {"tool_accuracy", "call_ok", "relay"} & set(found.metrics)
+    assert found.blame == pytest.approx((1 / 12 + 1 / 4, 1 / 12, 2 / 4 + 1 / 12))
 
 
 def test_batches_are_keyed_by_seed_and_generation(scheduler: Scheduler) -> None:

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from nograd.agent.four_stage import STAGES
-from nograd.agent.trajectory import RewardWeights, Step, Trajectory, blame
+from nograd.agent.trajectory import RewardWeights, Step, Trajectory, blame, blame_last_failed
 
 
 @pytest.mark.parametrize("attempts", [1, 2, 3])
@@ -38,6 +38,21 @@ def test_reward_of_an_agent_without_checks() -> None:
 def test_blame(tool: bool, call: bool, guilty: str) -> None:
     shares = blame(Trajectory("", checks={"selector": tool, "caller": call}), STAGES)
     assert shares == tuple(float(stage == guilty) for stage in STAGES)
+
+
+@pytest.mark.parametrize(
+    ("checks", "shares"),
+    [
+        ({"a": False, "b": True}, (1, 0, 0)),
+        ({"a": False, "b": False}, (0, 1, 0)),
+        ({"b": False, "a": False}, (0, 1, 0)),
+        ({"a": True, "b": True}, (0, 0, 1)),
+        ({}, (1 / 3, 1 / 3, 1 / 3)),
+    ],
+)
+def test_blame_of_any_agent(checks: dict[str, bool], shares: tuple[float, ...]) -> None:
+    """The last stage, in the order of the work, whose check failed."""
+    assert blame_last_failed(Trajectory("", checks=checks), ("a", "b", "c")) == shares
 
 
 def test_record_is_json() -> None:

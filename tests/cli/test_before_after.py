@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from nograd.cli.before_after import BeforeAfter, Outcome, changed_examples, rate_rows
+from nograd.agent.evaluator import Outcome
+from nograd.cli.before_after import BeforeAfter, changed_examples, rate_rows
 from nograd.search.evaluation import Evaluation
 from nograd.tasks.in_house import InHouse, in_house
 

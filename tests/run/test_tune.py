@@ -133,9 +133,42 @@ def test_the_command_line_says_where_to_resume(
     result = small(one_text, stages=["first"])
     assert main(["run", "--resume", str(result.run_dir)]) == 2
     assert "go on with it there: nograd.tune(" in capsys.readouterr().err
-    assert main(["show", str(result.run_dir)]) == 0
+    assert main(["ask", str(result.run_dir), "a?"]) == 2
+    assert "returns the tuned agent, with .ask(question) and .evaluate(tasks)" in capsys.readouterr().err
+    assert main(["evaluate", str(result.run_dir), "--tasks", "in_house"]) == 2
+    assert "lives in the Python program that called nograd.tune" in capsys.readouterr().err
+
+
+def test_show_has_the_rates_of_the_own_stages(
+    small: Callable[..., Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from nograd.cli import main
+    from nograd.report.curves import draw_learning_curve
+
+    def stop(record: GenerationRecord) -> None:
+        if record.generation == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        small(two_stages, generations=3, progress=stop)
+    assert main(["show", str(tmp_path / "run")]) == 0
     shown = capsys.readouterr().out
     assert "tool_accuracy" not in shown, "it means nothing for this agent"
+    assert re.search(r"^first_ok +[01]\.\d\d", shown, re.MULTILINE)
+    assert "second_ok" not in shown, "it has no check"
+    assert "2 of 3 generations; go on with: nograd.tune(…, out=" in shown
+    picture = draw_learning_curve(nograd.load_run(tmp_path / "run"), tmp_path / "curve.svg").read_text()
+    assert "first: check passed" in picture
+
+
+def test_both_agents_on_other_tasks(small: Callable[..., Any]) -> None:
+    result = small(two_stages, check=lambda gold, answer: gold != "wrong" and bool(answer or gold))
+    scores = result.evaluate([{"question": "x?", "answer": "right"}, {"question": "y?", "answer": "wrong"}])
+    assert (scores.untouched.success, scores.tuned.success) == (0.5, 0.5)
+    (first, *_) = nograd.load_run(result.run_dir).generations
+    assert result.evaluate(TASKS).untouched.metrics["first_ok"] == first.metrics["first_ok"]
+    with pytest.raises(TaskError, match="unknown keys"):
+        result.evaluate([{"question": "x?", "answer": "a", "gold": ""}])
 
 
 @pytest.mark.parametrize(
@@ -169,13 +202,43 @@ def test_what_the_agent_must_return(small: Callable[..., Any]) -> None:
         small(one_text, stages=["first"], shaping=0.5)
 
 
+def test_what_agent_reward_and_blame_return_is_checked(small: Callable[..., Any]) -> None:
+    async def strange_check(task: Task, llm: Llm) -> Trajectory:
+        del task, llm
+        return Trajectory("", checks={"frist": True})
+
+    def not_async(task: Task, llm: Llm) -> str:
+        del llm
+        return task.answer
+
+    with pytest.raises(ConfigError, match=r"unknown stage in a trajectory's checks 'frist'; did you mean 'first'\?"):
+        small(strange_check)
+    with pytest.raises(ConfigError, match="define it with `async def`"):
+        small(not_async)
+    with pytest.raises(ConfigError, match="the reward function returned None; it must return a number"):
+        small(two_stages, reward=lambda *_: None)
+    with pytest.raises(ConfigError, match="the blame function returns must be 2 non-negative shares"):
+        small(two_stages, blame=lambda *_: (1.0,))
+
+
+def test_tools_that_hang_end_the_run(small: Callable[..., Any]) -> None:
+    async def hanging(task: Task, llm: Llm) -> str:
+        del task, llm
+        await asyncio.sleep(60)
+        return ""
+
+    with pytest.raises(RunError, match=r"rollouts wait for hanging \(test_tune\.py, line \d+\).*raise io_timeout"):
+        small(hanging, io_timeout=0.1)
+
+
 def test_errors_of_the_agent_pass_through_and_block_nothing(small: Callable[..., Any]) -> None:
     async def broken(task: Task, llm: Llm) -> str:
         del llm
         raise ZeroDivisionError(task.id)
 
-    with pytest.raises(ZeroDivisionError, match="own-"):
+    with pytest.raises(ZeroDivisionError, match="own-") as caught:
         small(broken)
+    assert f"task {caught.value.args[0]!r}, before any stage was asked" in caught.value.__notes__[0]
     assert small(two_stages).summary.generations == 2, "the corrected agent starts in the same directory"
 
 

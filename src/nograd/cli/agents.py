@@ -23,8 +23,8 @@ from nograd.tasks.family import Task
 
 def evaluator_of(record: RunRecord, device: str = "auto") -> AgentEvaluator:
     """The evaluator of a run, as `run.rebuild.rebuild` makes it, with a note about the loading."""
-    check_names(record.config)
     check_agent(record)
+    check_names(record.config)
     loading_note(record.config.model.spec)
     return rebuild(record, device)
 

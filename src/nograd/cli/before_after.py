@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nograd.agent.evaluator import AgentEvaluator
-from nograd.run.build_agent import four_stage
+from nograd.agent.evaluator import AgentEvaluator, Outcome
 from nograd.run.config import RunConfig
+from nograd.run.rebuild import on_tasks
 from nograd.search.evaluation import Evaluation
 from nograd.tasks.family import Task, TaskFamily
 
@@ -21,14 +21,6 @@ RATES = {
     "call_ok": "call ok",
     "relay": "right answer after a good call",
 }
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """An agent on a family's tasks: evaluation, and a record per task (see `Trajectory.record`)."""
-
-    evaluation: Evaluation
-    records: tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -44,22 +36,8 @@ def compare(
     evaluator: AgentEvaluator, config: RunConfig, family: TaskFamily, theta: NDArray[np.float32]
 ) -> BeforeAfter:
     """θ = 0 and this θ on all tasks of a family; the model of the evaluator is used again."""
-    agent = replace(four_stage(config, family), scoring=False)
-    judge = AgentEvaluator(
-        agent,
-        family,
-        evaluator.scheduler,
-        evaluator.dim,
-        seed=config.seed,
-        shaping=0.0,
-        reward=evaluator.reward,
-    )
-
-    def outcome(center: NDArray[np.float32]) -> Outcome:
-        result = judge.evaluate_tasks(family.tasks, center[None])
-        return Outcome(result.evaluations[0], result.trajectories)
-
-    return BeforeAfter(family, outcome(np.zeros_like(theta)), outcome(theta))
+    both = np.stack([np.zeros_like(theta), theta])
+    return BeforeAfter(family, *on_tasks(evaluator, config, family).outcomes(family.tasks, both))
 
 
 def rate_rows(pairs: Iterable[BeforeAfter], modules: Sequence[str]) -> list[list[str]]:

@@ -74,7 +74,7 @@ def _print_run(run: RunRecord) -> None:
     config = run.config
     out.print(f"{run.path}\n{config.search.arm}, seed {config.seed}, {_subject(run)}", soft_wrap=True)
     done, planned = len(run.generations), config.search.generations
-    unfinished = "" if run.complete else f"; go on with: nograd run --resume {run.path}"
+    unfinished = "" if run.complete else f"; go on with: {_resumption(run)}"
     out.print(f"{done} of {planned} generations{unfinished}\n", soft_wrap=True)
     if not done:
         return
@@ -82,6 +82,13 @@ def _print_run(run: RunRecord) -> None:
     out.print(f"\nsuccess by generation  {sparkline([g.success for g in run.generations])}\n", soft_wrap=True)
     _print_modules(run)
     out.print(f"\n{_cost(run)}", soft_wrap=True)
+
+
+def _resumption(run: RunRecord) -> str:
+    from nograd.cli.checks import IN_PROGRAMS
+
+    program = IN_PROGRAMS.get(run.config.evaluator)
+    return f"{program}(…, out={str(run.path)!r}, resume=True)" if program else f"nograd run --resume {run.path}"
 
 
 def _cost(run: RunRecord) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,9 +24,8 @@ STAGE_RATES = {
     "relay": ("synthesizer: right answer\nafter a good call", PURPLE, "^"),
 }
 """Metric -> label, colour and marker."""
-
-FOUR_STAGE_ONLY = frozenset(STAGE_RATES)
-"""Metrics that mean nothing for an agent without a selector and a caller."""
+OWN_STYLES = ((ORANGE, "o"), (GREEN, "s"), (PURPLE, "^"), (BLUE, "D"), (GREY, "v"))
+"""Colours and markers in turn for the stages of any other agent."""
 
 
 def draw_learning_curve(run: RunRecord, path: Path, untouched: float | None = None) -> Path:
@@ -66,10 +66,9 @@ def running_mean(values: NDArray[np.float64], window: int = WINDOW) -> NDArray[n
 
 
 def metric_curves(run: RunRecord) -> dict[str, NDArray[np.float64]]:
-    """Metric -> value per generation, of the metrics that mean something for the run's agent."""
+    """Metric -> value per generation, of the metrics that were ever measured."""
     names = dict.fromkeys(name for record in run.generations for name in record.metrics)
-    named = [n for n in names if n not in FOUR_STAGE_ONLY or {"selector", "caller"} <= set(run.modules)]
-    curves = {n: np.array([record.metrics.get(n, np.nan) for record in run.generations]) for n in named}
+    curves = {n: np.array([record.metrics.get(n, np.nan) for record in run.generations]) for n in names}
     return {name: values for name, values in curves.items() if np.isfinite(values).any()}
 
 
@@ -96,7 +95,9 @@ def _success(axes: Axes, success: NDArray[np.float64], untouched: float) -> None
 
 def _stages(axes: Axes, run: RunRecord) -> None:
     curves = metric_curves(run)
-    for name, (label, color, marker) in STAGE_RATES.items():
+    own = [f"{stage}_ok" for stage in run.modules if f"{stage}_ok" in curves]
+    styles = {name: (f"{name[:-3]}: check passed", *style) for name, style in zip(own, cycle(OWN_STYLES))}
+    for name, (label, color, marker) in {**STAGE_RATES, **styles}.items():
         if name in curves:
             values = curves[name]
             axes.plot(

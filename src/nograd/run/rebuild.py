@@ -16,6 +16,11 @@ from nograd.tasks.family import Task, TaskFamily
 
 def check_agent(run: RunRecord) -> None:
     """Raise ConfigError if the run did not tune the four-stage agent. Cheap: loads nothing."""
+    if run.config.evaluator == "own":
+        raise ConfigError(
+            f"the agent of {run.path} lives in the Python program that called nograd.tune; ask it there: "
+            f"nograd.tune(…, resume=True) returns the tuned agent, with .ask(question) and .evaluate(tasks)"
+        )
     if run.config.evaluator != "agent":
         raise ConfigError(
             f"{run.path} tuned the evaluator {run.config.evaluator!r}, which has no language model to ask"

@@ -99,7 +99,8 @@ def tune(
     agent: async function of a task and a handle to the model; every `llm.complete(stage, …)` runs under that
     stage's coefficients. It may loop, branch, await tools and sub-agents, also several at once. Returns the final
     answer, or a `Trajectory` with steps to read, checks by stage and gold log-probabilities. It must depend on
-    nothing but its arguments.
+    nothing but its arguments; clients that keep connections are opened inside it, for every generation has an
+    event loop of its own.
     tasks: `Task` objects, or mappings with a question and an answer. stages: names, in the order of the work.
     batch: tasks per generation (default: 16, or all if there are fewer). check(gold, answer): whether an answer
     is right. shaping: weight w of the mean gold log-probability in the fitness; above 0, the agent must return
