@@ -15,6 +15,9 @@ from starlette.responses import Response, StreamingResponse
 from nograd.serve.api_error import as_api_error
 from nograd.serve.completion import Piece, Usage
 
+_NO_BUFFER = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+"""The second is for nginx in front, which would collect a stream into one answer."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -72,10 +75,6 @@ def event_stream(head: Head, pieces: AsyncGenerator[Piece], with_usage: bool) ->
 
     The status has been sent when something fails, so an error is an event, and the last one."""
     return StreamingResponse(_events(head, pieces, with_usage), media_type="text/event-stream", headers=_NO_BUFFER)
-
-
-_NO_BUFFER = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
-"""The second is for nginx in front, which would collect a stream into one answer."""
 
 
 async def _events(head: Head, pieces: AsyncGenerator[Piece], with_usage: bool) -> AsyncIterator[str]:
