@@ -210,6 +210,7 @@ def test_folders_are_paired_by_seed(made: Path) -> None:
     a, b = folder(made, "uniform"), folder(made, "hard")
     found = compare_seeds(a, b[::-1])
     assert found.settings == {"search.arm": ("uniform", "hard")}
+    assert found.facts == {}
     assert list(found.pairs) == [1, 2, 3]
     auc = found.contrasts["auc"]
     expected = [metrics.auc(y.array("success")) - metrics.auc(x.array("success")) for x, y in zip(a, b, strict=True)]

@@ -30,9 +30,8 @@ def compare(
       nograd compare runs/first runs/second --json
 
     \b
-    The keys of --json: a, b, verdict, settings; of two runs also execution, facts, surroundings, shared,
-    differences, divergence, distance, trajectories, identical; of two folders seeds, left_out, contrasts,
-    identical.
+    The keys of --json: a, b, verdict, settings, facts, identical; of two runs also execution, surroundings,
+    shared, differences, divergence, distance, trajectories; of two folders seeds, left_out, contrasts.
     """
     from nograd.cli.compare_print import print_runs, print_seeds
     from nograd.cli.compare_values import run_values, seed_values

@@ -44,7 +44,7 @@ def print_runs(comparison: Comparison) -> str:
 def print_seeds(comparison: SeedComparison) -> str:
     """Print two folders paired by seed; returns the verdict."""
     c = comparison
-    _print_changes("settings that differ", c.settings)
+    _print_changes("settings that differ", {**c.settings, **c.facts})
     _print_pairs(c)
     for seed, reason in c.left_out.items():
         console().print(f"seed {seed} is left out: {reason}", soft_wrap=True)
@@ -99,8 +99,7 @@ def _print_distance(c: Comparison) -> None:
         return
     places = sorted({round(place) for place in np.linspace(0, c.shared, min(SHOWN, c.shared + 1))})
     rows = [(module, *(f"{c.distance[place, m]:.3f}" for place in places)) for m, module in enumerate(c.a.modules)]
-    columns = ("after generations", *map(str, places))
-    print_table(columns, rows, title="distance between the coefficients, ‖θ_B − θ_A‖")
+    print_table(("‖θ_B − θ_A‖ after generations", *map(str, places)), rows)
 
 
 def _print_trajectories(found: ChangedTrajectories) -> None:

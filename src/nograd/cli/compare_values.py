@@ -38,6 +38,7 @@ def seed_values(comparison: SeedComparison) -> dict[str, Any]:
     c = comparison
     return {
         "settings": _changes(c.settings),
+        "facts": _changes(c.facts),
         "seeds": list(c.pairs),
         "left_out": {str(seed): reason for seed, reason in c.left_out.items()},
         "contrasts": {name: _contrast(found) | {"holm_p": c.holm_p[name]} for name, found in c.contrasts.items()},

@@ -40,11 +40,12 @@ METRICS: dict[str, Metric] = {
 
 @dataclass(frozen=True, eq=False)
 class SeedComparison:
-    """Two arms; every difference is b less a. settings: that differ, beside the seed. pairs: by seed, finished
-    runs only. left_out: seed → why it is in no number. contrasts: by name of METRICS. holm_p: adjusted over
+    """Two arms; every difference is b less a. settings, facts: that differ, beside the seed, in the first pair.
+    pairs: by seed, finished runs only. left_out: seed → why it is in no number. contrasts: by name of METRICS. holm_p: adjusted over
     them."""
 
     settings: Changes
+    facts: Changes
     pairs: Mapping[int, Comparison]
     left_out: Mapping[int, str]
     contrasts: Mapping[str, Contrast]
@@ -70,8 +71,14 @@ def compare_seeds(a: Sequence[RunRecord], b: Sequence[RunRecord]) -> SeedCompari
     pairs = {seed: compare_runs(one[seed], other[seed]) for seed in seeds}
     contrasts = {name: _contrast(metric, pairs) for name, metric in METRICS.items()}
     adjusted = holm([contrast.p for contrast in contrasts.values()])
-    differing = {key: value for key, value in pairs[seeds[0]].settings.items() if key != "seed"}
-    return SeedComparison(differing, pairs, left_out, contrasts, dict(zip(contrasts, adjusted, strict=True)))
+    return SeedComparison(
+        settings={key: value for key, value in pairs[seeds[0]].settings.items() if key != "seed"},
+        facts=pairs[seeds[0]].facts,
+        pairs=pairs,
+        left_out=left_out,
+        contrasts=contrasts,
+        holm_p=dict(zip(contrasts, adjusted, strict=True)),
+    )
 
 
 def _by_seed(runs: Sequence[RunRecord]) -> dict[int, RunRecord]:
