@@ -32,16 +32,17 @@ def serve(
     """Serve the stages of a run, and its whole agent, over HTTP.
 
     OpenAI's clients work with it: each stage is a model (planner, selector, …), "base" is the untouched model, and
-    "agent" answers the last message with the whole tuned agent. POST /agent takes {"question": …, "which": "tuned",
-    "untouched" or "both"} and returns what each stage wrote. Requests that arrive together are computed together,
-    whatever their stages; an answer does not depend on its company. Decoding is greedy: a temperature above 0 is
-    refused, as is every parameter that cannot be obeyed. Needs the extra 'serve'.
+    "agent" answers the last message with the whole tuned agent, which knows no earlier ones. POST /agent takes
+    {"question": …, "which": "tuned", "untouched" or "both"} and returns what each stage wrote. Streams come as the
+    tokens do, four at a time; the agent's in one piece. Requests that are there together are computed together,
+    whatever their stages; on a CPU, an answer does not depend on its company. Decoding is greedy: a temperature
+    above 0 is refused, as is every parameter that cannot be obeyed. Needs the extra 'serve'.
 
     \b
     Examples:
       nograd serve runs/demo
       nograd serve runs/demo --port 8080 --generation 10
-      NOGRAD_API_KEY=secret nograd serve runs/demo --host 0.0.0.0
+      nograd serve runs/demo --host 0.0.0.0 --api-key secret
 
     Ctrl-C stops it. There is no encryption; without --api-key, whoever reaches the port may ask.
     """
