@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -31,7 +32,9 @@ from nograd.export.verify import verify_adapters
 from nograd.llm.loading import load_weights
 from nograd.llm.sources import Source, find_model
 from nograd.llm.subspace import SubspaceSpec, build_subspace
+from nograd.run import layout
 from nograd.run.config_source import load_config
+from nograd.run.evaluations import EvaluationRecord, checkpoint_of, header, write_evaluations
 from nograd.run.start import run_config
 from tiny_models import CPU
 
@@ -132,7 +135,26 @@ def test_the_card_says_how_it_was_made(tiny_run: Path, tmp_path: Path) -> None:
     assert record.environment["identity"]["facts"]["fingerprint"] in card
     assert "Not verified" in card
     assert "not known here" in card, "nothing is claimed of a licence that is not known"
-    assert f"| {record.generations[0].success:.2f} |" in card
+    zero, *later = [generation.success for generation in record.generations]
+    assert f"| own, the run's own batches (mean of the last 2) | {zero:.2f} | {sum(later) / 2:.2f} |" in card
+
+
+def test_the_card_shows_what_was_evaluated(tiny_run: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(tiny_run, run)
+    record = nograd.load_run(run)
+    results = [
+        EvaluationRecord(generation, checkpoint_of(record, generation), success, 0.0, {}, ())
+        for generation, success in ((0, 0.25), (2, 0.5), (3, 0.75))
+    ]
+    write_evaluations(layout.evaluations(run, "held_out"), header(record, "held_out", "hash"), results)
+    assert "| held_out, all tasks | 0.25 | 0.75 |" in _card(run, tmp_path / "last")
+    assert "| held_out, all tasks | 0.25 | 0.50 |" in _card(run, tmp_path / "second", generation=2)
+    assert "held_out" not in _card(run, tmp_path / "first", generation=1), "it was not evaluated"
+
+
+def _card(run: Path, out: Path, **options: Any) -> str:
+    return (nograd.export_run(run, out, verify=False, **options).path / "README.md").read_text()
 
 
 def test_an_export_is_never_written_over(tiny_run: Path, tmp_path: Path) -> None:

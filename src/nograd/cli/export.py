@@ -88,7 +88,9 @@ def _sentences(done: Export) -> list[str]:
     found = []
     if zero:
         found.append(f"the coefficients of {', '.join(zero)} are all zero: there it is the untouched model")
-    if not done.exact:
+    if not done.verified:
+        found.append("not verified (--no-verify)")
+    elif not done.exact:
         found.append(f"written in {done.dtype}; the difference from the engine is that rounding")
     if done.rank is not None:
         need = f"vLLM needs --max-lora-rank {done.max_lora_rank}" if done.max_lora_rank else "too large for vLLM"

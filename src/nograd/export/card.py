@@ -45,12 +45,12 @@ def render_card(facts: Mapping[str, Any], run: RunRecord) -> str:
 def success_rows(run: RunRecord, generation: int) -> list[dict[str, Any]]:
     """Success before and after: on the run's own batches, and on every family that `nograd evaluate` was asked for.
 
-    On its own batches: generation 0's center, which is untouched, and the mean of the up to five last centers up
-    to this generation's."""
+    On its own batches: generation 0's center, which is untouched, and the mean of the last five centers (fewer if
+    there are not so many) up to this generation's."""
     own = [record.success for record in run.generations[: generation + 1]]
     rows = []
     if own:
-        last = own[-5:]
+        last = own[1:][-5:] or own
         rows.append({
             "on": f"{run.config.tasks.family}, the run's own batches (mean of the last {len(last)})",
             "before": own[0],

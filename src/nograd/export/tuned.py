@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from nograd.assets import cache_dir
@@ -72,11 +71,7 @@ def tuned_of(run: RunRecord, generation: int) -> Tuned:
             f"{run.path} tuned a model with the fingerprint {facts['fingerprint'][:16]}…, but "
             f"{run.config.model.spec!r} now has {found[:16]}…; put the weights back that it ran with"
         )
-    architecture, weights = load_weights(source.folder, _dtype(facts["dtype"]), pick_device("auto"))
+    architecture, weights = load_weights(source.folder, DTYPES[facts["dtype"]], pick_device("auto"))
     spec = subspace_spec(run.config, len(run.modules))
     subspace = build_subspace(architecture, weights, spec, found, cache_dir() / "subspaces")
     return Tuned(run.modules, run.theta[generation], source, architecture, subspace)
-
-
-def _dtype(name: str) -> torch.dtype:
-    return DTYPES[name]
