@@ -41,8 +41,8 @@ METRICS: dict[str, Metric] = {
 @dataclass(frozen=True, eq=False)
 class SeedComparison:
     """Two arms; every difference is b less a. settings, facts: that differ, beside the seed, in the first pair.
-    pairs: by seed, finished runs only. left_out: seed → why it is in no number. contrasts: by name of METRICS. holm_p: adjusted over
-    them."""
+    pairs: by seed, finished runs only. left_out: seed → why it is in no number. contrasts: by name of METRICS.
+    holm_p: adjusted over them."""
 
     settings: Changes
     facts: Changes
