@@ -161,6 +161,7 @@ def test_the_agents_run_under_tune(
     module = load(name)
     examples = "WORKED" if name == "react_calculator" else "EXAMPLES"
     monkeypatch.setattr(module, examples, getattr(module, examples)[:1])
+    monkeypatch.setattr(module, "TURNS", 2, raising=False)
     agent = module.agent if name == "react_calculator" else module.Reader(store)
     tasks = [{"question": "What is 1 plus 1?", "answer": "2"}]
     model = str(save_tiny_chat(tmp_path / "tiny", max_position_embeddings=4096))

@@ -175,18 +175,18 @@ class Scheduler:
         loop, before, since = _loop(), None, time.monotonic()
         while True:
             await asyncio.sleep(0)
-            if not loop.quiet:
-                continue
-            live = [task for task in tasks if not task.done()]
             for task in tasks:
                 _check(task)
-            outside = loop.outside(live)
-            if not live or (self._table and not outside):
-                return
+            live = [task for task in tasks if not task.done()]
             now = (self.counts.asked, len(live))
             if now != before:
                 before, since = now, time.monotonic()
             left = since + self.io_timeout - time.monotonic()
+            if left > 0 and not loop.quiet:
+                continue
+            outside = loop.outside(live)
+            if not live or (self._table and not outside):
+                return
             if left <= 0:
                 raise self._stuck(outside, live)
             await _anything(outside, left)
