@@ -33,6 +33,7 @@ def test_findings_are_printed_kept_and_recalled_and_the_run_is_the_same(nograd: 
     found = read_preflight(in_tmp / FILE)
     assert outcome.status == (1 if found.failed else 0)
     assert outcome.last_json == found.record()
+    assert found.findings
     for finding in found.findings:
         assert finding.detector in outcome.out
         assert finding.advice in outcome.out
@@ -55,7 +56,7 @@ def test_findings_are_printed_kept_and_recalled_and_the_run_is_the_same(nograd: 
 
 
 def test_a_preflight_beside_the_run_is_recalled_and_one_of_other_settings_is_not(nograd: Command) -> None:
-    nograd("preflight", *SYNTHETIC, "--out", "runs/first")
+    nograd("preflight", *SYNTHETIC, "--out", "runs/first", "--propose")
     assert "preflight" in nograd("run", *SYNTHETIC, "--seed", 2, "--arm", "random", "--out", "runs/second").err
     assert "preflight" not in nograd("run", *SYNTHETIC, "--set", "search.sigma=0.1", "--out", "runs/third").err
 
@@ -117,6 +118,13 @@ def test_mistakes_are_found_before_anything_is_loaded(
     assert sentence in outcome.err
     assert "loading" not in outcome.err
     assert not list(in_tmp.iterdir())
+
+
+def test_a_preflight_that_broke_off_takes_no_name(nograd: Command, in_tmp: Path) -> None:
+    assert nograd("preflight", "--set", "evaluator=synthetic", "--set", "synthetic.regime=none").status == 2
+    assert nograd("preflight", *SYNTHETIC).status in (0, 1)
+    assert nograd("preflight", *SYNTHETIC).status in (0, 1)
+    assert [file.name for file in (in_tmp / "runs").iterdir()] == ["synthetic-uniform-seed1"]
 
 
 def test_a_file_in_the_way_is_a_mistake(nograd: Command, in_tmp: Path) -> None:

@@ -157,8 +157,8 @@ def run_name(config: RunConfig, path: Path | None) -> str:
 
 
 def free_directory(wanted: Path) -> Path:
-    """The path, with a number behind it if there is something already; a preflight of the run to come leaves it
-    free."""
+    """The path, with a number behind it if there is something already; a preflight of the run to come, and an
+    empty folder, leave it free."""
     numbered = (wanted.with_name(f"{wanted.name}-{number}") for number in range(2, 10_000))
     return wanted if _free(wanted) else next(path for path in numbered if _free(path))
 
@@ -166,7 +166,7 @@ def free_directory(wanted: Path) -> Path:
 def _free(path: Path) -> bool:
     from nograd.run import layout
 
-    return not path.exists() or (path.is_dir() and [file.name for file in path.iterdir()] == [layout.PREFLIGHT])
+    return not path.exists() or (path.is_dir() and {file.name for file in path.iterdir()} <= {layout.PREFLIGHT})
 
 
 def _print_plan(config: RunConfig, directory: Path) -> None:

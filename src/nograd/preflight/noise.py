@@ -12,7 +12,7 @@ from nograd.preflight.observed import Generation
 from nograd.preflight.setting import Setting, left_out
 from nograd.search.streams import stream
 
-SAMPLE = 16
+SAMPLE = 12
 """Requests that are asked again in every arrangement."""
 
 

@@ -20,7 +20,7 @@ from nograd.preflight.observed import centers, first_generation
 from nograd.preflight.power import power
 from nograd.preflight.probe import probe
 from nograd.preflight.propose import Proposed, propose
-from nograd.preflight.setting import Setting
+from nograd.preflight.setting import Setting, left_out
 
 OnWork = Callable[[str], None]
 
@@ -56,6 +56,8 @@ def detect(setting: Setting, runs: Path, on_work: OnWork = lambda _what: None, *
     found += divergence(setting, pairs)
     if not proposing:
         return Detected(tuple(found))
+    if setting.agent is None:
+        return Detected((*found, left_out("propose", setting)))
     on_work("other injection strengths and σ")
     proposed = propose(setting, pairs)
     return Detected((*found, proposed.finding), proposed)
