@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_kernels import architecture
+from test_kernels import architecture, as_words
 
 from nograd.llm.kernels import PAGE
 from nograd.llm.pages import PagePool, pages_for
@@ -15,8 +15,8 @@ from nograd.llm.pages import PagePool, pages_for
 CPU = torch.device("cpu")
 
 
-def pool(pages: int, dtype: torch.dtype = torch.float32) -> PagePool:
-    return PagePool(architecture(32, 2, 1, 32, False), pages, CPU, dtype)
+def pool(pages: int, dtype: torch.dtype = torch.float32, *, words: bool = False) -> PagePool:
+    return PagePool(architecture(32, 2, 1, 32, False), pages, CPU, dtype, words=words)
 
 
 @settings(deadline=None, max_examples=60)
@@ -64,10 +64,27 @@ def test_copy_takes_the_first_slots_of_every_layer() -> None:
 
 def test_bytes_of_a_page_are_those_of_its_tensors() -> None:
     for dtype in (torch.float32, torch.bfloat16):
-        mine = pool(3, dtype)
-        size = (mine.keys.nbytes + mine.values.nbytes) // 3
-        assert PagePool.page_bytes(architecture(32, 2, 1, 32, False), CPU, dtype) == size
-        assert mine.keys.dtype == torch.float32, "the CPU kernels compute in float32"
+        for words in (False, True):
+            mine = pool(3, dtype, words=words)
+            size = (mine.keys.nbytes + mine.values.nbytes) // 3
+            assert PagePool.page_bytes(architecture(32, 2, 1, 32, False), dtype) == size
+
+
+@settings(deadline=None, max_examples=40)
+@given(slots=st.integers(0, PAGE), seed=st.integers(0, 99))
+def test_words_are_copied_as_floats_are(slots: int, seed: int) -> None:
+    """The same keys and values in both layouts: the same copy."""
+    plain, words = pool(2, torch.bfloat16), pool(2, torch.bfloat16, words=True)
+    pages = [plain.take(), plain.take(), words.take(), words.take()][:2]
+    generator = torch.Generator().manual_seed(seed)
+    for tensor in (plain.keys, plain.values):
+        tensor.copy_(torch.randn(tensor.shape, generator=generator))
+    words.keys.copy_(as_words(plain.keys))
+    words.values.copy_(as_words(plain.values))
+    for mine in (plain, words):
+        mine.copy(*pages, slots)
+    assert torch.equal(words.keys, as_words(plain.keys))
+    assert torch.equal(words.values, as_words(plain.values))
 
 
 def test_pages_for() -> None:

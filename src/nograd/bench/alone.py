@@ -31,7 +31,7 @@ def _main(dtype: Any, device: Any, pairs: str, batch: str) -> None:
     start = perf_counter() - _BEGIN
     run_together(setting.scheduler, workload(setting, int(pairs)))
     engine = setting.engine
-    page = PagePool.page_bytes(engine.transformer.architecture, engine.transformer.device, engine.transformer.dtype)
+    page = PagePool.page_bytes(engine.transformer.architecture, engine.pool.keys.dtype)
     result = {
         "start_s": start,
         "peak_memory_bytes": peak_memory_bytes(),

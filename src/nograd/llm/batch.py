@@ -12,6 +12,8 @@ from nograd.llm.delta import Segment
 from nograd.llm.kernels import PAGE
 
 Ints = NDArray[np.int64]
+ITEM_RUNS = 8
+"""Most decoding rows that attend together."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,9 @@ class Batch:
     """Runs laid end to end (sorted by module by the caller). Shapes: T tokens, W writes, R runs, I items.
 
     tokens, positions, theta_row: int64 [T]. write_start: int64 [T + 1], write_page, write_slot: int64 [W].
-    table: int64 [R, pages]. item_*: int64 [I], work items of at most `item_tokens` query tokens.
-    wanted: int64 [outputs], token indices. segments: one per module present.
+    table: int64 [R, pages]; row: int64 [T], each token's row in it. item_*: int64 [I], work items: so many
+    consecutive tokens whose first `item_shared` pages are the same. wanted: int64 [outputs], token indices.
+    segments: one per module present.
     """
 
     tokens: Ints
@@ -51,10 +54,10 @@ class Batch:
     write_page: Ints
     write_slot: Ints
     table: Ints
+    row: Ints
     item_token: Ints
     item_count: Ints
-    item_position: Ints
-    item_row: Ints
+    item_shared: Ints
     wanted: Ints
     segments: tuple[Segment, ...]
 
@@ -82,7 +85,7 @@ def lay_out(runs: Sequence[Run], item_tokens: int) -> Batch:
     total = int(firsts[-1])
     positions = np.arange(total, dtype=np.int64) + np.repeat(starts - firsts[:-1], lengths)
     write_start, write_page, write_slot = _writes(runs, firsts, total)
-    item_token, item_count, item_row = _items(lengths, firsts, item_tokens)
+    item_token, item_count, item_shared = _items(runs, firsts, item_tokens)
     return Batch(
         tokens=np.fromiter((t for run in runs for t in run.tokens), dtype=np.int64, count=total),
         positions=positions,
@@ -91,10 +94,10 @@ def lay_out(runs: Sequence[Run], item_tokens: int) -> Batch:
         write_page=write_page,
         write_slot=write_slot,
         table=_table(runs),
+        row=np.repeat(np.arange(len(runs), dtype=np.int64), lengths),
         item_token=item_token,
         item_count=item_count,
-        item_position=positions[item_token],
-        item_row=item_row,
+        item_shared=item_shared,
         wanted=np.fromiter(
             (
                 int(first) + offset
@@ -114,13 +117,47 @@ def _table(runs: Sequence[Run]) -> Ints:
     return table
 
 
-def _items(lengths: Ints, firsts: Ints, item_tokens: int) -> tuple[Ints, Ints, Ints]:
-    pieces = -(-lengths // item_tokens)
-    row = np.repeat(np.arange(len(lengths), dtype=np.int64), pieces)
-    number = np.arange(len(row), dtype=np.int64) - np.repeat(np.cumsum(pieces) - pieces, pieces)
-    token = firsts[row] + number * item_tokens
-    count = np.minimum(item_tokens, lengths[row] - number * item_tokens)
-    return token, count, row
+def _items(runs: Sequence[Run], firsts: Ints, item_tokens: int) -> tuple[Ints, Ints, Ints]:
+    """Tokens, counts and shared pages of the work items: a run in pieces of at most `item_tokens`, or several
+    runs of one token whose pages begin alike."""
+    token, count, shared = [], [], []
+    number = 0
+    while number < len(runs):
+        run, first = runs[number], int(firsts[number])
+        joined, common = _alike(runs[number : number + ITEM_RUNS])
+        if joined > 1:
+            token.append(first)
+            count.append(joined)
+            shared.append(common)
+        else:
+            for piece in range(0, len(run.tokens), item_tokens):
+                stop = min(piece + item_tokens, len(run.tokens))
+                token.append(first + piece)
+                count.append(stop - piece)
+                shared.append((run.start + stop - 1) // PAGE + 1)
+        number += joined
+    return np.array(token, dtype=np.int64), np.array(count, dtype=np.int64), np.array(shared, dtype=np.int64)
+
+
+def _alike(runs: Sequence[Run]) -> tuple[int, int]:
+    """How many of these runs are one token each and begin with the same pages, and how many pages that is: as
+    many runs as keep at least half of the pages that the first two share."""
+    if len(runs[0].tokens) != 1:
+        return 1, 0
+    kept = 0
+    for joined, run in enumerate(runs[1:], 1):
+        common = _common_pages(runs[0].pages, run.pages) if len(run.tokens) == 1 else 0
+        if common == 0 or 2 * common < kept:
+            return joined, kept
+        kept = min(kept, common) if kept else common
+    return len(runs), kept
+
+
+def _common_pages(one: Sequence[int], other: Sequence[int]) -> int:
+    for number, (a, b) in enumerate(zip(one, other, strict=False)):
+        if a != b:
+            return number
+    return min(len(one), len(other))
 
 
 def _writes(runs: Sequence[Run], firsts: Ints, total: int) -> tuple[Ints, Ints, Ints]:

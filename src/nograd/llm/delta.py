@@ -7,15 +7,24 @@ value deltas of a block share one product on the way in and one on the way out, 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 
 from nograd.llm.architecture import Architecture
 from nograd.llm.linear import Linear
+from nograd.llm.panels import Panels, frozen
 from nograd.llm.subspace import Subspace
 
 Segment = tuple[int, int, int]
 """(module, first, stop): the rows first .. stop of a batch belong to this module."""
+
+
+class Coefficients(NamedTuple):
+    """Each token's coefficients in one layer: once [tokens, dim], and twice side by side [tokens, 2 · dim]."""
+
+    once: torch.Tensor
+    twice: torch.Tensor
 
 
 class Perturbation:
@@ -33,35 +42,28 @@ class Perturbation:
             for layer in range(architecture.layers)
         ]
 
+    def rows(self, theta: torch.Tensor, layer: int) -> Coefficients:
+        """theta: [tokens, size] -> the coefficients of one layer."""
+        own = self.subspace.theta_of_layer(theta, layer).contiguous()
+        return Coefficients(own, torch.cat((own, own), dim=1))
+
     def on_qkv(
-        self, layer: int, x: torch.Tensor, y: torch.Tensor, theta: torch.Tensor, segments: Sequence[Segment]
+        self, layer: int, x: torch.Tensor, y: torch.Tensor, theta: Coefficients, segments: Sequence[Segment]
     ) -> torch.Tensor:
-        """y + Δ(x) on the fused [query | key | value] rows. theta: [rows, dim] of this layer."""
-        twice = torch.cat((theta, theta), dim=1)
-        return self._apply(x, y, twice, segments, [(f.qv_in, f.qv_out) for f in self.layers[layer]])
+        """y + Δ(x) on the fused [query | key | value] rows, in the place of y."""
+        for module, first, stop in segments:
+            factors = self.layers[layer][module]
+            y = factors.qv_out.add_rows(factors.qv_in.rows_times(x, theta.twice, first, stop), y, first, stop)
+        return y
 
     def on_output(
-        self, layer: int, x: torch.Tensor, y: torch.Tensor, theta: torch.Tensor, segments: Sequence[Segment]
+        self, layer: int, x: torch.Tensor, y: torch.Tensor, theta: Coefficients, segments: Sequence[Segment]
     ) -> torch.Tensor:
-        """y + Δ(x) on the output projection's rows."""
-        return self._apply(x, y, theta, segments, [(f.o_in, f.o_out) for f in self.layers[layer]])
-
-    @staticmethod
-    def _apply(
-        x: torch.Tensor,
-        y: torch.Tensor,
-        theta: torch.Tensor,
-        segments: Sequence[Segment],
-        factors: list[tuple[Linear, Linear]],
-    ) -> torch.Tensor:
-        if len(segments) == 1:
-            into, out = factors[segments[0][0]]
-            return out.added_to(into.times(x, theta), y)
-        parts = []
+        """y + Δ(x) on the output projection's rows, in the place of y."""
         for module, first, stop in segments:
-            into, out = factors[module]
-            parts.append(out.added_to(into.times(x[first:stop], theta[first:stop]), y[first:stop]))
-        return torch.cat(parts)
+            factors = self.layers[layer][module]
+            y = factors.o_out.add_rows(factors.o_in.rows_times(x, theta.once, first, stop), y, first, stop)
+        return y
 
 
 class _Factors:
@@ -88,10 +90,10 @@ class _Factors:
         qv_out[:q_rows, :dim] = scaled["q"]
         qv_out[q_rows + kv_rows :, dim:] = scaled["v"]
 
-        def frozen(matrix: torch.Tensor) -> Linear:
-            return Linear(matrix.to(device=device, dtype=dtype).contiguous())
+        def product(matrix: torch.Tensor) -> Linear | Panels:
+            return frozen(matrix.to(device=device, dtype=dtype).contiguous())
 
-        self.qv_in = frozen(torch.cat((own["q"].v.T, own["v"].v.T)))
-        self.qv_out = frozen(qv_out)
-        self.o_in = frozen(own["o"].v.T)
-        self.o_out = frozen(scaled["o"])
+        self.qv_in = product(torch.cat((own["q"].v.T, own["v"].v.T)))
+        self.qv_out = product(qv_out)
+        self.o_in = product(own["o"].v.T)
+        self.o_out = product(scaled["o"])

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from nograd.llm.batch import Ints, Run, lay_out
+from nograd.llm.batch import Run, lay_out
 from nograd.llm.delta import Perturbation
 from nograd.llm.kernels import PAGE
 from nograd.llm.pages import PagePool, pages_for
@@ -76,14 +76,16 @@ class Engine:
         self.eos_ids = eos_ids
         self.pass_tokens = pass_tokens
         architecture = transformer.architecture
-        page_bytes = PagePool.page_bytes(architecture, transformer.device, transformer.dtype)
-        automatic = _CACHE_BYTES[transformer.device.type] // page_bytes
+        words = transformer.operations.words
+        kind = transformer.dtype if words or transformer.device.type != "cpu" else torch.float32
+        automatic = _CACHE_BYTES[transformer.device.type] // PagePool.page_bytes(architecture, kind)
         pages = automatic if token_budget is None else pages_for(token_budget)
         self.pool = PagePool(
             architecture,
             max(pages, 2 * pages_for(architecture.max_positions)),
             transformer.device,
-            transformer.dtype,
+            kind,
+            words=words,
         )
         self.trees: dict[tuple[int, bytes], PrefixTree] = {}
         self.counts = EngineCounts()
@@ -102,13 +104,10 @@ class Engine:
         rows = np.stack([np.frombuffer(theta, dtype=np.float32) for theta in thetas])
         return torch.from_numpy(rows).to(device=self.transformer.device, dtype=self.transformer.dtype)
 
-    def forward(
-        self, runs: Sequence[Run], theta: torch.Tensor | None, targets: Sequence[int]
-    ) -> tuple[Ints, NDArray[np.float64]]:
-        """One pass: the next token, and the log-probability of `targets`, for every wanted output."""
+    def forward(self, runs: Sequence[Run], theta: torch.Tensor | None) -> torch.Tensor:
+        """One pass: the wanted outputs, [outputs, hidden]."""
         batch = lay_out(runs, self.transformer.operations.item_tokens)
-        outputs = self.transformer.forward(batch, self.pool, theta, self.perturbation)
-        return self.transformer.predict(outputs, np.array(targets, dtype=np.int64))
+        return self.transformer.forward(batch, self.pool, theta, self.perturbation)
 
     def run(self, requests: Sequence[Request]) -> list[Result]:
         """Results in the order of the requests. If anything is raised, all cached prefixes are dropped."""
@@ -281,7 +280,9 @@ class _Part:
         runs = [run for run, _ in pieces]
         asked = [want for _, wants in pieces for want in wants]
         start = perf_counter()
-        best, values = self.engine.forward(runs, self.theta, [want.token for want in asked])
+        outputs = self.engine.forward(runs, self.theta)
+        targets = np.array([want.token for want in asked], dtype=np.int64)
+        best, values = self.engine.transformer.predict(outputs, targets)
         for want, token, value in zip(asked, best, values, strict=True):
             if want.request in self.scores:
                 self.scores[want.request][want.number] = value
@@ -332,7 +333,7 @@ class _Part:
             runs.append(Run(row.tokens[-1:], row.length, row.pages, theta, request.module, (0,)))
             row.length += 1
         start = perf_counter()
-        best, _ = self.engine.forward(runs, self.theta, [0] * len(rows))
+        best = self.engine.transformer.best(self.engine.forward(runs, self.theta))
         self.engine.counts.decode_seconds += perf_counter() - start
         self.engine.counts.decode_passes += 1
         self.engine.counts.tokens_decoded += len(rows)

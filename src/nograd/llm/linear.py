@@ -53,16 +53,28 @@ class Linear:
         return self._fused(x, *_ACTIVATIONS[activation])
 
     def added_to(self, x: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
-        """other + x Wᵀ + b."""
+        """other + x Wᵀ + b; `other` may be overwritten."""
         if not self.packed:
             return functional.linear(x, self.weight, self.bias).add_(other)
         return self._binary(x, other, "add")
 
     def times(self, x: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
-        """other ∘ (x Wᵀ + b)."""
+        """other ∘ (x Wᵀ + b); `other` may be overwritten."""
         if not self.packed:
             return functional.linear(x, self.weight, self.bias).mul_(other)
         return self._binary(x, other, "mul")
+
+    def rows_times(self, x: torch.Tensor, other: torch.Tensor, first: int, stop: int) -> torch.Tensor:
+        """other ∘ (x Wᵀ + b) of the rows first .. stop."""
+        return self.times(x[first:stop], other[first:stop])
+
+    def add_rows(self, x: torch.Tensor, other: torch.Tensor, first: int, stop: int) -> torch.Tensor:
+        """`other` with x Wᵀ + b added to its rows first .. stop; may be `other` itself, changed."""
+        x = x[: stop - first]
+        if len(x) == len(other):
+            return self.added_to(x, other)
+        other[first:stop] = self.added_to(x, other[first:stop])
+        return other
 
     def _fused(self, x: torch.Tensor, post: str, algorithm: str) -> torch.Tensor:
         rows = x.shape[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+import numba
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -12,15 +13,18 @@ from nograd.llm import kernels, reference
 from nograd.llm.architecture import Architecture
 from nograd.llm.batch import Batch, Ints
 from nograd.llm.linear import MIN_ROWS
+from nograd.llm.tile import multiplies_words
 
 
 class Operations(Protocol):
     """Per-layer work on one batch; `begin` prepares what all layers share.
 
-    item_tokens: most query tokens of one work item. min_rows: rows below which a batch is padded."""
+    item_tokens: most query tokens of one work item. min_rows: rows below which a batch is padded. words: whether
+    keys and values are kept as words of two bfloat16 (`pages.py`)."""
 
     item_tokens: int
     min_rows: int
+    words: bool
 
     def begin(self, batch: Batch) -> Any: ...
 
@@ -38,7 +42,13 @@ class Operations(Protocol):
         """Rotate, store keys and values, attend. qkv: [tokens, (heads + 2 kv_heads) · dim] -> [tokens, heads · dim]."""
         ...
 
-    def log_probabilities(self, logits: torch.Tensor, wanted: Ints) -> tuple[Ints, NDArray[np.float64]]: ...
+    def best(self, logits: torch.Tensor) -> Ints:
+        """The index of each row's largest logit, the first of equals."""
+        ...
+
+    def log_probabilities(self, logits: torch.Tensor, wanted: Ints) -> tuple[Ints, NDArray[np.float64]]:
+        """The same, and the log-probability of each row's wanted token."""
+        ...
 
 
 class CpuOperations:
@@ -47,14 +57,20 @@ class CpuOperations:
     item_tokens = kernels.ITEM_TOKENS
     min_rows = MIN_ROWS
 
-    def __init__(self, architecture: Architecture, cos: torch.Tensor, sin: torch.Tensor) -> None:
+    def __init__(
+        self, architecture: Architecture, cos: torch.Tensor, sin: torch.Tensor, dtype: torch.dtype = torch.float32
+    ) -> None:
         self.heads, self.dim = architecture.heads, architecture.head_dim
         self.eps = np.float32(architecture.norm_eps)
         self.scale = np.float32(architecture.head_dim**-0.5)
         self.cos, self.sin = cos.numpy(), sin.numpy()
+        self.words = dtype == torch.bfloat16 and multiplies_words()
 
-    def begin(self, batch: Batch) -> tuple[Batch, NDArray[np.float32]]:
-        return batch, np.empty((len(batch.tokens), self.heads, self.dim), dtype=np.float32)
+    def begin(self, batch: Batch) -> tuple[Batch, NDArray[Any]]:
+        shape = (len(batch.tokens), self.heads)
+        if self.words:
+            return batch, np.empty((*shape, self.dim // 2), dtype=np.uint32)
+        return batch, np.empty((*shape, self.dim), dtype=np.float32)
 
     def rms_norm(self, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
         out = torch.empty_like(x)
@@ -63,7 +79,7 @@ class CpuOperations:
 
     def attention(
         self,
-        prepared: tuple[Batch, NDArray[np.float32]],
+        prepared: tuple[Batch, NDArray[Any]],
         qkv: torch.Tensor,
         q_norm: torch.Tensor,
         k_norm: torch.Tensor,
@@ -71,7 +87,9 @@ class CpuOperations:
         values: torch.Tensor,
     ) -> torch.Tensor:
         batch, queries = prepared
-        pages = keys.numpy(), values.numpy()
+        stored_keys, stored_values = _bits(keys), _bits(values)
+        if self.words:
+            stored_keys = stored_keys.view(np.uint32)[..., 0]
         kernels.rotate_and_store(
             _bits(qkv),
             batch.positions,
@@ -80,25 +98,35 @@ class CpuOperations:
             q_norm.numpy(),
             k_norm.numpy(),
             self.eps,
+            self.scale,
             batch.write_start,
             batch.write_page,
             batch.write_slot,
             queries,
-            *pages,
+            stored_keys,
+            stored_values,
         )
-        out = qkv.new_zeros(qkv.shape[0], self.heads * self.dim)
+        out = qkv.new_empty(qkv.shape[0], self.heads * self.dim)
+        out[len(batch.tokens) :] = 0
         kernels.attend(
             queries,
-            *pages,
+            stored_keys,
+            stored_values.view(np.uint32)[..., 0] if self.words else stored_values,
             batch.table,
+            batch.positions,
+            batch.row,
             batch.item_token,
             batch.item_count,
-            batch.item_position,
-            batch.item_row,
-            self.scale,
+            batch.item_shared,
+            numba.get_num_threads(),
             _bits(out),
         )
         return out
+
+    def best(self, logits: torch.Tensor) -> Ints:
+        best = np.empty(len(logits), dtype=np.int64)
+        kernels.largest(_bits(logits), best)
+        return best
 
     def log_probabilities(self, logits: torch.Tensor, wanted: Ints) -> tuple[Ints, NDArray[np.float64]]:
         best = np.empty(len(wanted), dtype=np.int64)
@@ -112,26 +140,31 @@ class TorchOperations:
 
     item_tokens = 1 << 30
     min_rows = 1
+    words = False
 
-    def __init__(self, architecture: Architecture, cos: torch.Tensor, sin: torch.Tensor) -> None:
+    def __init__(
+        self, architecture: Architecture, cos: torch.Tensor, sin: torch.Tensor, dtype: torch.dtype = torch.float32
+    ) -> None:
+        del dtype
         self.architecture = architecture
         self.cos, self.sin = cos, sin
 
     def begin(self, batch: Batch) -> dict[str, Any]:
         device = self.cos.device
         counts = np.diff(batch.write_start)
-        place = np.arange(len(batch.tokens)) - np.repeat(batch.item_token, batch.item_count)
+        lengths = np.bincount(batch.row)
+        place = np.arange(len(batch.tokens)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         arrays = {
             "positions": batch.positions,
             "owner": np.repeat(np.arange(len(counts)), counts),
             "page": batch.write_page,
             "slot": batch.write_slot,
             "table": batch.table,
-            "row": np.repeat(batch.item_row, batch.item_count),
+            "row": batch.row,
             "place": place,
         }
         prepared: dict[str, Any] = {name: torch.from_numpy(a).to(device) for name, a in arrays.items()}
-        prepared["longest"] = int(batch.item_count.max())
+        prepared["longest"] = int(lengths.max())
         return prepared
 
     def rms_norm(self, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
@@ -168,6 +201,9 @@ class TorchOperations:
             a.head_dim**-0.5,
         )
         return found.reshape(qkv.shape[0], a.heads * a.head_dim).to(qkv.dtype)
+
+    def best(self, logits: torch.Tensor) -> Ints:
+        return reference.best(logits).cpu().numpy()
 
     def log_probabilities(self, logits: torch.Tensor, wanted: Ints) -> tuple[Ints, NDArray[np.float64]]:
         best, value = reference.log_probabilities(logits, torch.from_numpy(wanted).to(logits.device))

@@ -14,19 +14,22 @@ from nograd.llm.kernels import PAGE
 
 
 class PagePool:
-    """A fixed number of pages for all layers, counted by reference. float32 on CPU, `dtype` elsewhere.
+    """A fixed number of pages for all layers, counted by reference.
 
-    keys: [layers, pages, kv_heads, head_dim, PAGE]; values: [layers, pages, kv_heads, PAGE, head_dim]. Memory
-    is touched, and so taken from the system, only when a page is first written.
+    keys: `kind` [layers, pages, kv_heads, head_dim, PAGE]; values: [layers, pages, kv_heads, PAGE, head_dim]. As
+    `words` (kind bfloat16) their first axis of a head's two is split in halves that lie side by side: keys
+    [layers, pages, kv_heads, head_dim / 2, PAGE, 2], values [layers, pages, kv_heads, PAGE / 2, head_dim, 2].
+    Memory is touched, and so taken from the system, only when a page is first written.
     """
 
     def __init__(
-        self, architecture: Architecture, pages: int, device: torch.device, dtype: torch.dtype
+        self, architecture: Architecture, pages: int, device: torch.device, kind: torch.dtype, *, words: bool = False
     ) -> None:
-        shape = (architecture.layers, pages, architecture.kv_heads)
-        kind = torch.float32 if device.type == "cpu" else dtype
-        self.keys = torch.empty((*shape, architecture.head_dim, PAGE), dtype=kind, device=device)
-        self.values = torch.empty((*shape, PAGE, architecture.head_dim), dtype=kind, device=device)
+        head = (architecture.layers, pages, architecture.kv_heads)
+        dim = architecture.head_dim
+        keys, values = ((dim // 2, PAGE, 2), (PAGE // 2, dim, 2)) if words else ((dim, PAGE), (PAGE, dim))
+        self.keys = torch.empty((*head, *keys), dtype=kind, device=device)
+        self.values = torch.empty((*head, *values), dtype=kind, device=device)
         self.capacity = pages
         self.high_water = 0
         self.reset()
@@ -38,10 +41,9 @@ class PagePool:
         self._untouched = self.high_water
 
     @staticmethod
-    def page_bytes(architecture: Architecture, device: torch.device, dtype: torch.dtype) -> int:
+    def page_bytes(architecture: Architecture, kind: torch.dtype) -> int:
         """Bytes of one page, keys and values of all layers."""
-        item = 4 if device.type == "cpu" else dtype.itemsize
-        return 2 * architecture.layers * architecture.kv_heads * architecture.head_dim * PAGE * item
+        return 2 * architecture.layers * architecture.kv_heads * architecture.head_dim * PAGE * kind.itemsize
 
     @property
     def available(self) -> int:
@@ -78,7 +80,12 @@ class PagePool:
     def copy(self, source: int, target: int, slots: int) -> None:
         """Copy the first `slots` positions of a page, in all layers."""
         self.keys[:, target, :, :, :slots] = self.keys[:, source, :, :, :slots]
-        self.values[:, target, :, :slots] = self.values[:, source, :, :slots]
+        if self.values.dim() == 5:
+            self.values[:, target, :, :slots] = self.values[:, source, :, :slots]
+            return
+        for side in (0, 1):
+            lines = min(max(slots - side * PAGE // 2, 0), PAGE // 2)
+            self.values[:, target, :, :lines, :, side] = self.values[:, source, :, :lines, :, side]
 
 
 def pages_for(tokens: int) -> int:

@@ -76,10 +76,13 @@ def attend(
     return found.transpose(1, 2)[row, place].reshape(tokens, heads, dim)
 
 
+def best(logits: torch.Tensor) -> torch.Tensor:
+    """Per row the index of the first largest logit. logits: [rows, vocab] -> int64 [rows]."""
+    return (logits == logits.max(dim=1, keepdim=True).values).to(torch.int8).argmax(dim=1)
+
+
 def log_probabilities(logits: torch.Tensor, wanted: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Per row the index of the first largest logit, and the log-probability of `wanted`. logits: [rows, vocab]."""
     wide = logits.float()
     chosen = wide.gather(1, wanted[:, None])[:, 0].double()
-    largest = wide.max(dim=1, keepdim=True).values
-    best = (wide == largest).to(torch.int8).argmax(dim=1)
-    return best, chosen - wide.double().logsumexp(dim=1)
+    return best(wide), chosen - wide.double().logsumexp(dim=1)

@@ -66,6 +66,15 @@ class Subspace:
         """Coefficients per module as the search sees them: dim, or layers · dim where per_layer."""
         return self.spec.dim * (self.layers if self.spec.per_layer else 1)
 
+    def digest(self) -> str:
+        """sha256 (hex) of all directions, by layer and target."""
+        digest = hashlib.sha256()
+        for layer in self.directions:
+            for target in TARGETS:
+                for part in ("u", "s", "v"):
+                    digest.update(getattr(layer[target], part).contiguous().numpy())
+        return digest.hexdigest()
+
     def theta_of_layer(self, theta: torch.Tensor, layer: int) -> torch.Tensor:
         """theta [..., size] -> the coefficients that act in one layer [..., dim]."""
         if not self.spec.per_layer:
@@ -150,7 +159,7 @@ def _load_or_compute(
     weights: Weights, count: int, fingerprint: str, cache: Path | None
 ) -> dict[str, torch.Tensor]:
     dtype = str(weights.embedding.dtype).removeprefix("torch.")
-    name = f"svd-{fingerprint[:16]}-{dtype}-{count}.safetensors"
+    name = f"svd1-{fingerprint[:16]}-{dtype}-{count}.safetensors"
     path = cache / name if cache is not None else None
     if path is not None and path.exists():
         with suppress(SafetensorError):  # damaged: computed anew
@@ -166,8 +175,15 @@ def _load_or_compute(
 
 
 def _top_triples(weight: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """u [out, count], s [count], v [in, count] in float32; the sign makes each u's largest entry positive."""
-    u, s, vh = torch.linalg.svd(weight.float(), full_matrices=False)
+    """u [out, count], s [count], v [in, count] in float32; the sign makes each u's largest entry positive.
+
+    With one thread, whatever else is set: a decomposition's rounding depends on how many there are."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        u, s, vh = torch.linalg.svd(weight.float(), full_matrices=False)
+    finally:
+        torch.set_num_threads(threads)
     u, s, v = u[:, :count], s[:count], vh[:count].T
     largest = u.gather(0, u.abs().argmax(dim=0, keepdim=True))
     sign = torch.where(largest < 0, -1.0, 1.0)

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from nograd.llm.architecture import Architecture, Layer, Weights
 from nograd.llm.batch import Batch, Ints
 from nograd.llm.delta import Perturbation
-from nograd.llm.linear import Linear
 from nograd.llm.operations import CpuOperations, Operations, TorchOperations
 from nograd.llm.pages import PagePool
+from nograd.llm.panels import frozen
 
 _LOGIT_ROWS = 256
 
@@ -19,15 +19,16 @@ _LOGIT_ROWS = 256
 class Block:
     """One block's weights, laid out for the machine: query, key and value in one product."""
 
-    def __init__(self, layer: Layer, norm_offset: float) -> None:
+    def __init__(self, layer: Layer, norm_offset: float, activation: str) -> None:
         biases = (layer.q_bias, layer.k_bias, layer.v_bias)
         bias = None
         if any(b is not None for b in biases):
             rows = zip((layer.q, layer.k, layer.v), biases, strict=True)
             bias = torch.cat([b if b is not None else w.new_zeros(w.shape[0]) for w, b in rows])
-        self.qkv = Linear(torch.cat((layer.q, layer.k, layer.v)), bias)
-        self.o = Linear(layer.o, layer.o_bias)
-        self.gate, self.up, self.down = Linear(layer.gate), Linear(layer.up), Linear(layer.down)
+        self.qkv = frozen(torch.cat((layer.q, layer.k, layer.v)), bias)
+        self.o = frozen(layer.o, layer.o_bias)
+        self.gate = frozen(layer.gate, activation=activation)
+        self.up, self.down = frozen(layer.up), frozen(layer.down)
         self.attention_norm = layer.attention_norm.float() + norm_offset
         self.mlp_norm = layer.mlp_norm.float() + norm_offset
         nothing = self.attention_norm.new_zeros(0)
@@ -42,9 +43,9 @@ class Transformer:
         self.architecture = architecture
         self.device, self.dtype = weights.embedding.device, weights.embedding.dtype
         self.embedding = weights.embedding
-        self.head = Linear(weights.head)
+        self.head = frozen(weights.head)
         self.final_norm = weights.final_norm.float() + architecture.norm_offset
-        self.blocks = [Block(layer, architecture.norm_offset) for layer in weights.layers]
+        self.blocks = [Block(layer, architecture.norm_offset, architecture.activation) for layer in weights.layers]
         angles = torch.outer(
             torch.arange(architecture.max_positions, dtype=torch.float32), weights.inverse_frequencies.cpu()
         )
@@ -54,7 +55,9 @@ class Transformer:
         )
         kernels_fit = architecture.head_dim % 32 == 0 and self.dtype in (torch.float32, torch.bfloat16)
         fast = self.device.type == "cpu" and kernels_fit and not plain
-        self.operations: Operations = (CpuOperations if fast else TorchOperations)(architecture, cos, sin)
+        self.operations: Operations = (CpuOperations if fast else TorchOperations)(
+            architecture, cos, sin, self.dtype
+        )
 
     @torch.inference_mode()
     def forward(
@@ -78,7 +81,7 @@ class Transformer:
             qkv = block.qkv(h)
             if perturbation is not None and theta is not None:
                 if own is None or perturbation.subspace.spec.per_layer:
-                    own = perturbation.subspace.theta_of_layer(theta, index)[rows]
+                    own = perturbation.rows(theta[rows], index)
                 qkv = perturbation.on_qkv(index, h, qkv, own, batch.segments)
             a = ops.attention(prepared, qkv, block.q_norm, block.k_norm, pool.keys[index], pool.values[index])
             x = block.o.added_to(a, x)
@@ -88,6 +91,12 @@ class Transformer:
             gate = block.gate.activated(h, self.architecture.activation)
             x = block.down.added_to(block.up.times(h, gate), x)
         return ops.rms_norm(x[torch.from_numpy(batch.wanted).to(self.device)], self.final_norm)
+
+    @torch.inference_mode()
+    def best(self, outputs: torch.Tensor) -> Ints:
+        """The next token (greedy, the first of equals) per output. outputs: [n, hidden]."""
+        firsts = range(0, len(outputs), _LOGIT_ROWS)
+        return np.concatenate([self.operations.best(self.head(outputs[i : i + _LOGIT_ROWS])) for i in firsts])
 
     @torch.inference_mode()
     def predict(self, outputs: torch.Tensor, wanted: Ints) -> tuple[Ints, NDArray[np.float64]]:
