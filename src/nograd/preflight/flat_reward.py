@@ -54,7 +54,9 @@ def flat_reward(setting: Setting, probe: Probe) -> tuple[Finding, ...]:
     best, signal = max(modules, key=lambda row: row[1].snr)
     whole = replace(_seen(probe, np.arange(len(probe.differences))), snr=signal.snr)
     return (
-        _finding(setting, None, whole, f"at best {_shown(signal.snr)} ({best})"),
+        _finding(
+            setting, None, whole, f"at best {_shown(signal.snr)} ({best})" if signal.snr else "0.00 in every module"
+        ),
         *(_finding(setting, name, seen, _shown(seen.snr)) for name, seen in modules),
     )
 
