@@ -12,7 +12,7 @@ from nograd.agent.four_stage import STAGES
 from nograd.agent.scheduler import Llm, Scheduler
 from nograd.agent.trajectory import Trajectory
 from nograd.llm.engine import Engine
-from nograd.llm.requests import Completion, EngineCounts, Request, RequestEngine, Result
+from nograd.llm.requests import Completion, EngineCounts, Request, RequestEngine, Result, Score
 from nograd.preflight import noise as module
 from nograd.preflight.noise import SAMPLE, noise
 from nograd.preflight.observed import Generation, first_generation
@@ -46,13 +46,16 @@ def test_bits_that_depend_on_the_batch_fail_on_a_cpu_and_are_a_floor_elsewhere(
     assert setting.agent is not None
     engine = setting.agent.scheduler.engine
     assert isinstance(engine, Engine)
-    honest = engine.forward
+    honest = engine.run
 
-    def crowded(runs, theta, targets):  # type: ignore[no-untyped-def]
-        best, values = honest(runs, theta, targets)
-        return best, values + 1e-12 * len(runs)
+    def crowded(requests: Sequence[Request]) -> list[Result]:
+        moved = 1e-12 * len(requests)
+        return [
+            Score(result.log_probabilities + moved) if isinstance(result, Score) else result
+            for result in honest(requests)
+        ]
 
-    monkeypatch.setattr(engine, "forward", crowded)
+    monkeypatch.setattr(engine, "run", crowded)
     (finding,) = noise(setting, generation)
     assert finding.verdict == "failed"
     assert finding.figures["log_probabilities_alone"] == finding.figures["scores"]

@@ -27,12 +27,12 @@ def context(setting: Setting, generation: Generation) -> tuple[Finding, ...]:
     figures = {"longest": lengths[longest], "positions": positions, "too_long": too_long}
     if too_long:
         sentence = f"{too_long} of {len(lengths)} requests do not fit into the model's {positions} positions"
-        advice = "Shorten prompts, worked examples or token limits, or take a model with more positions"
+        advice = "shorten prompts, worked examples or token limits, or take a model with more positions"
         return (Finding("context", module, "failed", sentence, advice, figures),)
     sentence = f"the longest prompt takes {lengths[longest]} of the model's {positions} positions, answer included"
     if lengths[longest] <= CROWDED * positions:
         return (Finding("context", None, "ok", sentence, figures=figures),)
-    advice = "Shorten this stage's prompts or token limit: a longer question or plan will not fit"
+    advice = "shorten this stage's prompts or token limit: a longer question or plan will not fit"
     return (Finding("context", module, "warning", sentence, advice, figures),)
 
 

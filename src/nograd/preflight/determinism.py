@@ -24,7 +24,7 @@ def determinism(setting: Setting, centers: Centers) -> tuple[Finding, ...]:
         f"the fitness by {gap:.2g}"
     )
     advice = (
-        "Key whatever is random in the agent, its tools or the evaluator by seed and generation: two runs of one "
+        "key whatever is random in the agent, its tools or the evaluator by seed and generation: two runs of one "
         "seed will differ, and so will pairs that did nothing"
     )
     on_cpu = device_of(setting) == "cpu"

@@ -38,7 +38,7 @@ def gold(setting: Setting) -> tuple[Finding, ...]:
         return (Finding("gold", None, "ok", sentence, figures=figures),)
     named = "; ".join(f"{name}: {problem}" for name, problem in list(problems.items())[:NAMED])
     sentence = f"{len(problems)} of {len(tasks)} tasks fail with their own gold targets ({named})"
-    advice = "Correct these tasks or their checker: no agent can solve them"
+    advice = "correct these tasks or their checker: no agent can solve them"
     return (Finding("gold", None, "failed", sentence, advice, figures),)
 
 
@@ -78,5 +78,5 @@ def _limit(evaluator: AgentEvaluator, agent: FourStageAgent, stage: str) -> Find
         sentence = f"the longest gold target has {longest} tokens, the limit is {limit}"
         return Finding("token_limits", stage, "ok", sentence, figures=figures)
     sentence = f"{long} of {len(tasks)} gold targets do not fit into {limit} tokens, the longest has {longest}"
-    advice = f"Set agent.token_limits.{stage} to {longest} or more"
+    advice = f"set agent.token_limits.{stage} to {longest} or more"
     return Finding("token_limits", stage, "failed", sentence, advice, figures)

@@ -24,13 +24,13 @@ def headroom(centers: Centers) -> tuple[Finding, ...]:
     figures = {"success": success, "reward": reward}
     sentence = f"the untouched model succeeds on {success:.2f} of the tasks, mean reward {reward:.2f}"
     if success >= NO_HEADROOM:
-        advice = "Take harder tasks: there is next to nothing left to learn"
+        advice = "take harder tasks: there is next to nothing left to learn"
         return (Finding("headroom", None, "failed" if success == 1 else "warning", sentence, advice, figures),)
     if success == 0 and reward <= 0:
         if shaped:
-            advice = "Take easier tasks or worked examples: only the gold log-probabilities say where to go"
+            advice = "take easier tasks or worked examples: only the gold log-probabilities say where to go"
             return (Finding("headroom", None, "warning", sentence, advice, figures),)
-        advice = "Take easier tasks, or set reward.shaping above 0: every candidate is worth the same"
+        advice = "take easier tasks, or set reward.shaping above 0: every candidate is worth the same"
         return (Finding("headroom", None, "failed", sentence, advice, figures),)
     return (Finding("headroom", None, "ok", sentence, figures=figures),)
 
@@ -60,5 +60,5 @@ def resolution(setting: Setting) -> tuple[Finding, ...]:
     )
     if step <= COARSE:
         return (Finding("resolution", None, "ok", sentence, figures=figures),)
-    advice = f"Set tasks.batch to {round(1 / COARSE)} or more: one task more or less looks like progress"
+    advice = f"set tasks.batch to {round(1 / COARSE)} or more: one task more or less looks like progress"
     return (Finding("resolution", None, "warning", sentence, advice, figures),)

@@ -49,7 +49,7 @@ def _judge(sample: Sequence[Request], rows: Sequence[Invariance], device: str) -
         f"their batch (most of them when {worst.arrangement})"
     )
     if device == "cpu":
-        advice = "Do not trust this model on this machine: a CPU must give the same bits; try model.dtype=float32"
+        advice = "do not trust this model on this machine: a CPU must give the same bits; try model.dtype=float32"
         return Finding("company_noise", None, "failed", sentence, advice, figures)
-    advice = "Quote this as the noise floor beside every difference; model.dtype=float32 lowers it"
+    advice = "quote this as the noise floor beside every difference; model.dtype=float32 lowers it"
     return Finding("company_noise", None, "warning", sentence, advice, figures)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -14,8 +15,8 @@ from nograd.preflight.setting import Setting
 from nograd.search.es import ask, init
 from nograd.search.evaluation import Evaluation, GenerationResult
 
-CENTERS = 2
-"""Batches on which θ = 0 is evaluated."""
+BATCHES, ROLLOUTS = 2, 16
+"""θ = 0 is evaluated on at least so many batches, and so many tasks."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,8 @@ class Generation:
 def centers(setting: Setting) -> Centers:
     """Evaluate θ = 0, the first batch twice."""
     zero = np.zeros((1, setting.settings.count, setting.settings.dim), np.float32)
-    results = tuple(setting.evaluator.evaluate(generation, zero) for generation in range(CENTERS))
+    batches = max(BATCHES, math.ceil(ROLLOUTS / setting.config.tasks.batch))
+    results = tuple(setting.evaluator.evaluate(generation, zero) for generation in range(batches))
     return Centers(results, setting.evaluator.evaluate(0, zero))
 
 
