@@ -113,13 +113,13 @@ def test_invariance_sees_a_difference(scheduler: Scheduler, monkeypatch: pytest.
     assert engine.perturbation is not None
     prompts = [tuple(scheduler.chat.encode_text("word " * n)) for n in range(3, 7)]
     requests = draw_requests(prompts, [p[:2] for p in prompts], engine.perturbation.subspace.size, 2, seed=5)
-    honest = engine.forward
+    honest = engine.transformer.predict
 
-    def noisy(runs, theta, targets):  # type: ignore[no-untyped-def]
-        best, values = honest(runs, theta, targets)
-        return best, values + 1e-12 * len(runs)
+    def noisy(outputs, wanted):  # type: ignore[no-untyped-def]
+        best, values = honest(outputs, wanted)
+        return best, values + 1e-12 * len(wanted)
 
-    monkeypatch.setattr(engine, "forward", noisy)
+    monkeypatch.setattr(engine.transformer, "predict", noisy)
     assert any(row.log_probabilities for row in measure(engine, requests))
 
 

@@ -140,6 +140,28 @@ def test_too_small_a_rank_states_the_largest_dim(kind: str, modules: int, larges
         assert build(model, modules=modules, dim=largest, kind=kind).size == largest
 
 
+def test_bits_do_not_depend_on_the_number_of_threads() -> None:
+    weight = torch.randn(300, 280, generator=torch.Generator().manual_seed(1))
+    threads = torch.get_num_threads()
+    found = []
+    for number in (1, 2, 4):
+        torch.set_num_threads(number)
+        found.append(module_under_test._top_triples(weight, 50))
+        assert torch.get_num_threads() == number, "the setting is put back"
+    torch.set_num_threads(threads)
+    assert all(torch.equal(a, b) for other in found[1:] for a, b in zip(found[0], other, strict=True))
+
+
+def test_the_digest_changes_with_any_direction(model: Tiny) -> None:
+    one = build(model)
+    assert one.digest() == build(model).digest()
+    assert one.digest() != build(model, kind="matched").digest()
+    for part in ("u", "s", "v"):
+        other = build(model)
+        getattr(other.directions[1]["o"], part).view(-1)[3] += 1e-6
+        assert other.digest() != one.digest()
+
+
 def test_decompositions_are_cached(model: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fresh = build(model)
     assert same(build(model, tmp_path / "deep" / "cache"), fresh)

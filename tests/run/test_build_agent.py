@@ -71,6 +71,7 @@ def test_what_is_built(folder: Path) -> None:
         "revision": None,
         "fingerprint": fingerprint([folder / "model.safetensors"]),
         "dtype": "float32",
+        "directions": built.evaluator.scheduler.engine.perturbation.subspace.digest(),
         "tasks": tasks,
     }
     heldout = build_agent(config(folder, "tasks.family=in_house_heldout"))

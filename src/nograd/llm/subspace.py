@@ -159,7 +159,7 @@ def _load_or_compute(
     weights: Weights, count: int, fingerprint: str, cache: Path | None
 ) -> dict[str, torch.Tensor]:
     dtype = str(weights.embedding.dtype).removeprefix("torch.")
-    name = f"svd1-{fingerprint[:16]}-{dtype}-{count}.safetensors"
+    name = f"svd-{fingerprint[:16]}-{dtype}-{count}-one-thread.safetensors"
     path = cache / name if cache is not None else None
     if path is not None and path.exists():
         with suppress(SafetensorError):  # damaged: computed anew

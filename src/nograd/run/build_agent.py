@@ -120,6 +120,7 @@ def _load(spec: EngineSpec) -> LoadedEngine:
         "revision": model.revision,
         "fingerprint": model.fingerprint,
         "dtype": str(model.dtype).removeprefix("torch."),
+        "directions": subspace.digest(),
     }
     return LoadedEngine(build_engine(model, subspace, spec.token_budget), model.chat, subspace.size, facts)
 
