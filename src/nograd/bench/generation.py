@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -37,6 +37,20 @@ class Way:
 
 
 @dataclass(frozen=True)
+class Rates:
+    """Floating-point operations per second of the model's products: in the generation's prefill passes, in decoding,
+    and alone, by torch's plain call and with weights laid out for the machine."""
+
+    prefill: float
+    decode: float
+    plain: float
+    packed: float
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name} {value / 1e9:,.0f} GFLOP/s" for name, value in vars(self).items())
+
+
+@dataclass(frozen=True)
 class Report:
     """ways: a row each; figures: the JSON keys of issue and documentation; setting: machine, dtype, threads."""
 
@@ -51,10 +65,11 @@ def run_benchmark(
     """Everything that `nograd bench` prints. say: told what each measurement took."""
     started = alone.measure(dtype, device, pairs, batch)
     setting = build(dtype, device, batch)
-    model_dtype = setting.engine.transformer.dtype
     runners = _runners(setting, workload(setting, pairs), workload(setting, 4 * pairs))
+    if setting.engine.transformer.dtype != torch.float32:
+        runners |= _float32_runners(device, pairs, batch)
     taken: dict[str, list[Measured]] = {name: [] for name in runners}
-    prefill: list[float] = []
+    rates: list[Rates] = []
     runners["nograd"]()
     for repeat in range(repeats):
         names = list(runners)
@@ -62,82 +77,107 @@ def run_benchmark(
             taken[name].append(runners[name]())
             say(f"{name}, {repeat + 1} of {repeats}: {taken[name][-1].seconds:.1f} s")
             if name == "nograd":
-                prefill.append(_prefill_rate(setting.engine))
-    ways = tuple(_way(name, taken[name], taken["nograd"][0]) for name in runners)
-    seconds = {way.name: way.seconds for way in ways}
-    plain, packed = (
-        product_rate(
-            setting.engine.transformer.architecture, model_dtype, setting.engine.transformer.device, packed=fast
-        )
-        for fast in (False, True)
+                rates.append(_rates(setting))
+                say(f"products per second, {repeat + 1} of {repeats}: {rates[-1]}")
+    ways = tuple(
+        Way(name, median(m.seconds for m in found), found[0].tokens, _differing(name, taken))
+        for name, found in taken.items()
     )
-    decode = _decode_rate(setting)
-    figures = {
-        "naive_over_nograd": seconds["naive"] / seconds["nograd"],
-        "peft_over_nograd": seconds["peft"] / seconds["nograd"],
-        "naive_float32_over_auto": seconds.get("naive float32", seconds["naive"]) / seconds["nograd"],
-        "perturbed_over_unperturbed": seconds["unperturbed"] / seconds["tiny perturbation"],
-        "prefill_share": median(prefill) / plain,
-        "decode_share": decode / plain,
-        "growth_p16_over_p4": seconds["nograd, 4 x pairs"] / seconds["nograd"],
-        "start_s": started["start_s"],
-        "differing_trajectories": float(_way("naive", taken["naive"], taken["nograd"][0]).differing or 0),
-        "peak_memory_bytes": started["peak_memory_bytes"],
-        "cache_bytes": started["cache_bytes"],
-        "prefill_share_of_packed": median(prefill) / packed,
-        "decode_share_of_packed": decode / packed,
-        "product_rate": plain,
-        "packed_product_rate": packed,
-    }
     facts = {
-        "dtype": str(model_dtype).removeprefix("torch."),
+        "dtype": str(setting.engine.transformer.dtype).removeprefix("torch."),
         "device": setting.engine.transformer.device.type,
         "threads": torch.get_num_threads(),
         "pairs": pairs,
         "batch": batch,
         "repeats": repeats,
     }
-    return Report(ways, figures, facts)
+    return Report(ways, _figures(ways, rates, started), facts)
+
+
+def _figures(ways: Sequence[Way], rates: Sequence[Rates], started: Mapping[str, Any]) -> dict[str, float]:
+    """Every figure by its JSON key; shares are medians over the repetitions, each against limits measured beside it."""
+    seconds = {way.name: way.seconds for way in ways}
+    differing = {way.name: float(way.differing or 0) for way in ways}
+    figures = {
+        "naive_over_nograd": seconds["naive"] / seconds["nograd"],
+        "peft_over_nograd": seconds["peft"] / seconds["nograd"],
+        "naive_float32_over_auto": seconds.get("naive float32", seconds["naive"]) / seconds["nograd"],
+        "perturbed_over_unperturbed": seconds["unperturbed"] / seconds["tiny perturbation"],
+        "prefill_share": median(rate.prefill / rate.plain for rate in rates),
+        "decode_share": median(rate.decode / rate.plain for rate in rates),
+        "growth_p16_over_p4": seconds["nograd, 4 x pairs"] / seconds["nograd"],
+        "start_s": started["start_s"],
+        "differing_trajectories": differing["naive"],
+        "peak_memory_bytes": started["peak_memory_bytes"],
+        "cache_bytes": started["cache_bytes"],
+        "prefill_share_of_packed": median(rate.prefill / rate.packed for rate in rates),
+        "decode_share_of_packed": median(rate.decode / rate.packed for rate in rates),
+        "product_rate": median(rate.plain for rate in rates),
+        "packed_product_rate": median(rate.packed for rate in rates),
+    }
+    if "naive float32" in seconds:
+        figures["naive_over_nograd_float32"] = seconds["naive float32"] / seconds["nograd float32"]
+        figures["differing_trajectories_float32"] = differing["naive float32"]
+    return figures
+
+
+def _rates(setting: Setting) -> Rates:
+    """The rates of the generation just run, of decoding, and of the machine's products."""
+    transformer = setting.engine.transformer
+    prefill = _prefill_rate(setting.engine)
+    plain, packed = (
+        product_rate(transformer.architecture, transformer.dtype, transformer.device, packed=fast)
+        for fast in (False, True)
+    )
+    return Rates(prefill, _decode_rate(setting), plain, packed)
+
+
+def _naive(setting: Setting, work: Workload) -> Runner:
+    transformer = setting.engine.transformer
+    model = stock_model(find_model("smollm2-135m", None).folder, transformer.dtype, transformer.device)
+    stock = NaiveEngine(model, setting.engine.eos_ids, transformer.device, setting.subspace)
+    scheduler = Scheduler(stock, setting.scheduler.chat, tuple(setting.scheduler.stages))
+    return lambda: run_one_by_one(scheduler, work)
 
 
 def _runners(setting: Setting, work: Workload, larger: Workload) -> dict[str, Runner]:
-    """Every way by name. `naive float32` only where the dtype is another."""
+    """Every way in the engine's dtype, by name."""
     engine = setting.engine
     device, dtype = engine.transformer.device, engine.transformer.dtype
     chat, stages = setting.scheduler.chat, tuple(setting.scheduler.stages)
-    folder = find_model("smollm2-135m", None).folder
-
-    def naive(kind: torch.dtype) -> Runner:
-        stock = NaiveEngine(stock_model(folder, kind, device), engine.eos_ids, device, setting.subspace)
-        scheduler = Scheduler(stock, chat, stages)
-        return lambda: run_one_by_one(scheduler, work)
-
-    adapters = PeftEngine(stock_model(folder, dtype, device), engine.eos_ids, device, setting.subspace)
+    model = stock_model(find_model("smollm2-135m", None).folder, dtype, device)
+    adapters = PeftEngine(model, engine.eos_ids, device, setting.subspace)
     adapters.prepare(work.keys())
     mixed = Scheduler(adapters, chat, stages)
     unperturbed = Scheduler(Engine(engine.transformer, None, engine.eos_ids), chat, stages)
     tiny = Workload(work.agent, work.tasks, work.thetas * 1e-20)
-    found: dict[str, Runner] = {
-        "naive": naive(dtype),
+    return {
+        "naive": _naive(setting, work),
         "peft": lambda: run_together(mixed, work),
         "nograd": lambda: run_together(setting.scheduler, work),
         "unperturbed": lambda: run_together(unperturbed, tiny),
         "tiny perturbation": lambda: run_together(setting.scheduler, tiny),
         "nograd, 4 x pairs": lambda: run_together(setting.scheduler, larger),
     }
-    if dtype != torch.float32:
-        found["naive float32"] = naive(torch.float32)
-    return found
 
 
-def _way(name: str, taken: list[Measured], reference: Measured) -> Way:
-    same_work = name in ("naive", "peft", "nograd", "naive float32")
-    return Way(
-        name,
-        median(measured.seconds for measured in taken),
-        taken[0].tokens,
-        differing(taken[0], reference) if same_work else None,
-    )
+def _float32_runners(device: DeviceName, pairs: int, batch: int) -> dict[str, Runner]:
+    """The usual way and nograd's in float32, where the other ways run in another dtype."""
+    setting = build("float32", device, batch)
+    work = workload(setting, pairs)
+    return {
+        "naive float32": _naive(setting, work),
+        "nograd float32": lambda: run_together(setting.scheduler, work),
+    }
+
+
+def _differing(name: str, taken: Mapping[str, list[Measured]]) -> int | None:
+    """Trajectories unlike nograd's in the same dtype; None where the work is another."""
+    references = {"naive": "nograd", "peft": "nograd", "nograd": "nograd"}
+    references |= {"naive float32": "nograd float32", "nograd float32": "nograd float32"}
+    if name not in references:
+        return None
+    return differing(taken[name][0], taken[references[name]][0])
 
 
 def _prefill_rate(engine: Engine) -> float:

@@ -10,7 +10,7 @@ import torch
 from torch.nn import functional
 
 from nograd.llm.architecture import Architecture
-from nograd.llm.linear import Linear
+from nograd.llm.panels import frozen
 
 _ROWS = 1024
 _COPIES = 12
@@ -43,7 +43,7 @@ def flops_per_output(architecture: Architecture) -> int:
 def product_rate(architecture: Architecture, dtype: torch.dtype, device: torch.device, *, packed: bool) -> float:
     """Floating-point operations per second of matrix products at the model's shapes with 1,024 rows.
 
-    packed: with weights laid out for the machine (`llm.linear`), else torch's plain call. Weights come from
+    packed: with weights laid out for the machine (`llm.linear`, `llm.panels`), else torch's plain call. Weights come from
     memory, as in the model: each shape has 12 copies. Median of 5 rounds."""
     work: list[tuple[Callable[[torch.Tensor], torch.Tensor], torch.Tensor]] = []
     flops = 0
@@ -51,7 +51,7 @@ def product_rate(architecture: Architecture, dtype: torch.dtype, device: torch.d
         x = torch.randn(_ROWS, into, device=device).to(dtype)
         for _ in range(_COPIES):
             weight = torch.randn(out, into, device=device).to(dtype)
-            work.append((Linear(weight) if packed else _plain(weight), x))
+            work.append((frozen(weight) if packed else _plain(weight), x))
             flops += 2 * _ROWS * out * into
     seconds = []
     for _ in range(6):

@@ -22,6 +22,7 @@ class Bound:
 
 BOUNDS: dict[str, Bound] = {
     "naive_over_nograd": Bound(8, 12, unit="x"),
+    "naive_over_nograd_float32": Bound(8, 12, unit="x"),
     "naive_float32_over_auto": Bound(14, 22, unit="x"),
     "peft_over_nograd": Bound(4, 8, unit="x"),
     "perturbed_over_unperturbed": Bound(0.93, 0.97),

@@ -48,8 +48,9 @@ def bench(
 
     naive: candidate by candidate, forward hooks, transformers' generate, separate scoring. peft: the candidates as
     LoRA adapters in mixed batches. nograd: this engine. All on the same model, dtype, coefficients and tasks, and
-    their trajectories are compared. Ratios are of medians; the order of the ways rotates. It takes from minutes (with
-    a GPU) to half an hour (on two CPU cores); run it on a quiet machine.
+    their trajectories are compared; in another dtype than float32, the first and the last in float32 as well. Ratios
+    are of medians; the order of the ways rotates. It takes from minutes (with a GPU) to 40 minutes (on two CPU cores);
+    run it on a quiet machine.
 
     \b
     Examples:
