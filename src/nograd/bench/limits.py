@@ -43,8 +43,8 @@ def flops_per_output(architecture: Architecture) -> int:
 def product_rate(architecture: Architecture, dtype: torch.dtype, device: torch.device, *, packed: bool) -> float:
     """Floating-point operations per second of matrix products at the model's shapes with 1,024 rows.
 
-    packed: with weights laid out for the machine (`llm.linear`, `llm.panels`), else torch's plain call. Weights come from
-    memory, as in the model: each shape has 12 copies. Median of 5 rounds."""
+    packed: with weights laid out for the machine (`llm.linear`, `llm.panels`), else torch's plain call. Weights come
+    from memory, as in the model: each shape has 12 copies. Median of 5 rounds."""
     work: list[tuple[Callable[[torch.Tensor], torch.Tensor], torch.Tensor]] = []
     flops = 0
     for out, into in shapes(architecture):
