@@ -101,7 +101,7 @@ def all_weights(model: Tiny) -> list[torch.Tensor]:
 def resident(engine: Engine) -> list[torch.Tensor]:
     """What the engine multiplies with, packed or not."""
     blocks = engine.transformer.blocks
-    return [b.qkv(torch.eye(48)) for b in blocks] + [b.gate(torch.eye(48)) for b in blocks]
+    return [b.qkv(torch.eye(48)) for b in blocks] + [b.gated(torch.eye(48)) for b in blocks]
 
 
 def failing_at(call: int, engine: Engine) -> Callable[..., torch.Tensor]:

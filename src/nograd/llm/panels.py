@@ -20,21 +20,21 @@ from nograd.llm.linear import Linear
 from nograd.llm.tile import (
     ADDED,
     COLUMNS,
+    GATED,
     MULTIPLIED,
     PLAIN,
-    SILU,
     added_8,
+    gated_8,
     multiplied_8,
     multiplies_words,
     product_8,
-    silu_8,
 )
 
 _ROWS, _CHUNK = 8, 128
 _product: Any = product_8
-_silu: Any = silu_8
 _added: Any = added_8
 _multiplied: Any = multiplied_8
+_gated: Any = gated_8
 
 
 @njit(inline="always", error_model="numpy")
@@ -45,12 +45,12 @@ def _finish(
     """One tile, finished as `kind` says."""
     if kind == PLAIN:
         _product(x, row, panels, line, bias, at, other, other_row, other_column, out, out_row, out_column, depth)
-    elif kind == SILU:
-        _silu(x, row, panels, line, bias, at, other, other_row, other_column, out, out_row, out_column, depth)
     elif kind == ADDED:
         _added(x, row, panels, line, bias, at, other, other_row, other_column, out, out_row, out_column, depth)
-    else:
+    elif kind == MULTIPLIED:
         _multiplied(x, row, panels, line, bias, at, other, other_row, other_column, out, out_row, out_column, depth)
+    else:
+        _gated(x, row, panels, line, bias, at, other, other_row, other_column, out, out_row, out_column, depth)
 
 
 @njit(parallel=True, cache=True, error_model="numpy")
@@ -66,34 +66,36 @@ def product(
     out: Any,
     out_first: Any,
 ) -> None:
-    """out[out_first : + count] = x[x_first : + count] Wᵀ + bias, then SiLU, or plus or times
-    other[other_first : + count], as `kind` says; `other` may be `out`.
+    """out[out_first : + count] = x[x_first : + count] Wᵀ + bias, plus or times other[other_first : + count], or gated,
+    as `kind` says (`tile.py`); `other` may be `out`.
 
     x: words uint32 [at least 8 rows, depth]; panels: words uint32 [panels · depth, 32]; bias: float32 [outputs];
-    other, out: bfloat16 bits [rows, outputs]. The last rows, if fewer than eight, go through a tile of their own."""
+    other, out: bfloat16 bits [rows, outputs] (GATED: half as many outputs). The last rows, if fewer than eight, go
+    through a tile of their own."""
     chunks = (count + _CHUNK - 1) // _CHUNK
     chunk_rows = ((count + chunks - 1) // chunks + _ROWS - 1) // _ROWS * _ROWS
     depth = x.shape[1]
     number = panels.shape[0] // depth
+    width = out.shape[1] // number
     for work in prange(chunks * number):
         chunk, panel = work // number, work % number
-        column, stop = panel * COLUMNS, min(count, (chunk + 1) * chunk_rows)
+        column, stop = panel * width, min(count, (chunk + 1) * chunk_rows)
         for row in range(chunk * chunk_rows, stop, _ROWS):
             if row + _ROWS <= stop:
                 _finish(
-                    kind, x, x_first + row, panels, panel * depth, bias, column, other, other_first + row, column,
-                    out, out_first + row, column, depth,
+                    kind, x, x_first + row, panels, panel * depth, bias, panel * COLUMNS,
+                    other, other_first + row, column, out, out_first + row, column, depth,
                 )  # fmt: skip
             else:
                 tile = np.zeros((_ROWS, COLUMNS), np.uint16)
                 at = min(x_first + row, x.shape[0] - _ROWS)
                 skipped = x_first + row - at
                 for a in range(stop - row):
-                    for j in range(COLUMNS):
+                    for j in range(width):
                         tile[skipped + a, j] = other[other_first + row + a, column + j]
-                _finish(kind, x, at, panels, panel * depth, bias, column, tile, 0, 0, tile, 0, 0, depth)
+                _finish(kind, x, at, panels, panel * depth, bias, panel * COLUMNS, tile, 0, 0, tile, 0, 0, depth)
                 for a in range(stop - row):
-                    for j in range(COLUMNS):
+                    for j in range(width):
                         out[out_first + row + a, column + j] = tile[skipped + a, j]
 
 
@@ -108,20 +110,11 @@ class Panels:
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         """x Wᵀ + b."""
-        return self._run(x, PLAIN, None, self._empty(x))
-
-    def activated(self, x: torch.Tensor, activation: str) -> torch.Tensor:
-        """silu(x Wᵀ + b), the one activation that is finished in registers."""
-        assert activation == "silu", activation
-        return self._run(x, SILU, None, self._empty(x))
+        return self._run(x, PLAIN, None, x.new_empty(x.shape[0], self.shape[0]))
 
     def added_to(self, x: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
         """other + x Wᵀ + b, in the place of `other`."""
         return self._run(x, ADDED, other, other)
-
-    def times(self, x: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
-        """other ∘ (x Wᵀ + b), in the place of `other`."""
-        return self._run(x, MULTIPLIED, other, other)
 
     def rows_times(self, x: torch.Tensor, other: torch.Tensor, first: int, stop: int) -> torch.Tensor:
         """other ∘ (x Wᵀ + b) of the rows first .. stop; the tensor has at least 8 rows, further ones are undefined."""
@@ -133,8 +126,9 @@ class Panels:
         x = functional.pad(x, (0, 0, 0, max(_ROWS - x.shape[0], 0)))
         return self._run(x, ADDED, other, other, count=stop - first, first=(0, first, first))
 
-    def _empty(self, x: torch.Tensor) -> torch.Tensor:
-        return x.new_empty(x.shape[0], self.shape[0])
+    def gated(self, x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+        """out, filled with silu(gate) ∘ up of a weight that alternates 16 rows of gates with 16 of the other."""
+        return self._run(x, GATED, None, out)
 
     def _run(
         self,
@@ -155,15 +149,48 @@ class Panels:
         return out
 
 
-def frozen(
-    weight: torch.Tensor, bias: torch.Tensor | None = None, activation: str = "silu"
-) -> Linear | Panels:
-    """The product with a frozen weight in the form that is fastest for it here. activation: what `activated` will
-    be asked for, if anything."""
+class GatedPanels:
+    """silu(x Gᵀ) ∘ (x Uᵀ) in one product: panels of 16 gates and the 16 outputs that they scale."""
+
+    def __init__(self, gate: torch.Tensor, up: torch.Tensor) -> None:
+        half = COLUMNS // 2
+        pairs = torch.stack((gate.view(-1, half, gate.shape[1]), up.view(-1, half, up.shape[1])), dim=1)
+        self.both = Panels(pairs.view(-1, gate.shape[1]))
+        self.outputs = gate.shape[0]
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        """x: bfloat16 [at least 8 rows, in] -> [rows, out]."""
+        return self.both.gated(x, x.new_empty(x.shape[0], self.outputs))
+
+
+class GatedLinear:
+    """activation(x Gᵀ) ∘ (x Uᵀ) as two products."""
+
+    def __init__(self, gate: torch.Tensor, up: torch.Tensor, activation: str) -> None:
+        self.gate, self.up, self.activation = Linear(gate), Linear(up), activation
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        """x: [rows, in] -> [rows, out]."""
+        return self.up.times(x, self.gate.activated(x, self.activation))
+
+
+def frozen(weight: torch.Tensor, bias: torch.Tensor | None = None) -> Linear | Panels:
+    """The product with a frozen weight in the form that is fastest for it here."""
+    return Panels(weight, bias) if _fits(weight) else Linear(weight, bias)
+
+
+def frozen_gated(gate: torch.Tensor, up: torch.Tensor, activation: str) -> GatedLinear | GatedPanels:
+    """The same for activation(x Gᵀ) ∘ (x Uᵀ); activation: "silu", "gelu" or "gelu_tanh"."""
+    if activation == "silu" and _fits(gate):
+        return GatedPanels(gate, up)
+    return GatedLinear(gate, up, activation)
+
+
+def _fits(weight: torch.Tensor) -> bool:
+    """Whether a weight can be laid out in panels, and this machine multiplies them."""
     outputs, inputs = weight.shape
-    fits = weight.device.type == "cpu" and weight.dtype == torch.bfloat16 and outputs % COLUMNS == 0 == inputs % 2
-    panels = fits and activation == "silu" and multiplies_words()
-    return Panels(weight, bias) if panels else Linear(weight, bias)
+    whole = outputs % COLUMNS == 0 == inputs % 2
+    return weight.device.type == "cpu" and weight.dtype == torch.bfloat16 and whole and multiplies_words()
 
 
 def _words(x: torch.Tensor) -> NDArray[np.uint32]:

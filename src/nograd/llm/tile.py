@@ -21,8 +21,9 @@ from nograd.llm.vectors import BFLOAT, FLOATS, INTS, LANES, SHORTS, Vectors
 
 COLUMNS = 32
 _PAIRS = ir.VectorType(BFLOAT, 2 * LANES)
-PLAIN, SILU, ADDED, MULTIPLIED = range(4)
-"""What is done with a product before it is stored as bfloat16."""
+PLAIN, ADDED, MULTIPLIED, GATED = range(4)
+"""What is done with a product before it is stored as bfloat16. GATED: the first 16 columns of a tile are gates of the
+other 16; silu(gate) · other is stored, 16 columns wide."""
 _unpack: Any = cgutils.unpack_tuple
 _declare: Any = cgutils.get_or_insert_function
 
@@ -95,8 +96,8 @@ def _finished_tile(kind: int) -> Any:
         out_column: Any,
         depth: Any,
     ) -> Any:
-        """out[out_row:+8, out_column:+32] = a[a_row:+8, 0:depth] @ b[b_row:+depth] + bias[bias_at:+32], and then
-        SiLU of it, or plus or times other[other_row:+8, other_column:+32]; `other` may be `out`.
+        """out[out_row:+8, out_column:+32] = a[a_row:+8, 0:depth] @ b[b_row:+depth] + bias[bias_at:+32], plus or times
+        other[other_row:+8, other_column:+32], which may be `out`; GATED: see there.
 
         a, b: uint32 words; bias: float32 [outputs]; other, out: bfloat16 bits. As above otherwise."""
 
@@ -104,22 +105,25 @@ def _finished_tile(kind: int) -> Any:
             a, b, bias, other, out = _arrays(context, builder, sig, args, (0, 2, 4, 6, 9))
             vectors = Vectors(builder)
             blocks = range(0, COLUMNS, LANES)
-            nothing = args[5].type(0)
             biases = [builder.load(vectors.place(bias, None, args[5], FLOATS, block), align=4) for block in blocks]
-            totals = iter(
-                _products(builder, True, a, args[1], b, args[3], nothing, args[12], [vectors.constant(0.0)] * 16, True)
-            )
+            before = [vectors.constant(0.0)] * (8 * len(blocks))
+            totals = iter(_products(builder, True, a, args[1], b, args[3], args[5].type(0), args[12], before, True))
+
+            def put(row: int, block: int, value: Any) -> None:
+                place = vectors.place(out, builder.add(args[10], _integer(row)), args[11], SHORTS, block)
+                builder.store(vectors.rounded(value), place, align=2)
+
             for row in range(8):
-                for block, shift in zip(blocks, biases, strict=True):
-                    total = builder.fadd(next(totals), shift)
-                    if kind == SILU:
-                        total = vectors.silu(total)
-                    elif kind != PLAIN:
+                found = [builder.fadd(next(totals), shift) for shift in biases]
+                if kind == GATED:
+                    put(row, 0, builder.fmul(vectors.silu(found[0]), found[1]))
+                    continue
+                for block, value in zip(blocks, found, strict=True):
+                    if kind != PLAIN:
                         beside = vectors.place(other, builder.add(args[7], _integer(row)), args[8], SHORTS, block)
                         operand = vectors.widened(builder.load(beside, align=2))
-                        total = (builder.fadd if kind == ADDED else builder.fmul)(total, operand)
-                    place = vectors.place(out, builder.add(args[10], _integer(row)), args[11], SHORTS, block)
-                    builder.store(vectors.rounded(total), place, align=2)
+                        value = (builder.fadd if kind == ADDED else builder.fmul)(value, operand)
+                    put(row, block, value)
             return context.get_dummy_value()
 
         signature = types.void(
@@ -192,4 +196,4 @@ multiply_4, multiply_8 = _tile(4, add=False), _tile(8, add=False)
 multiply_add_4, multiply_add_8 = _tile(4, add=True), _tile(8, add=True)
 """Eight rows keep the multipliers busy; four waste less where there are few rows. The bits of a row are the same."""
 
-product_8, silu_8, added_8, multiplied_8 = map(_finished_tile, (PLAIN, SILU, ADDED, MULTIPLIED))
+product_8, added_8, multiplied_8, gated_8 = map(_finished_tile, (PLAIN, ADDED, MULTIPLIED, GATED))

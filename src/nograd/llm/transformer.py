@@ -11,7 +11,7 @@ from nograd.llm.batch import Batch, Ints
 from nograd.llm.delta import Perturbation
 from nograd.llm.operations import CpuOperations, Operations, TorchOperations
 from nograd.llm.pages import PagePool
-from nograd.llm.panels import frozen
+from nograd.llm.panels import frozen, frozen_gated
 
 _LOGIT_ROWS = 256
 
@@ -27,8 +27,7 @@ class Block:
             bias = torch.cat([b if b is not None else w.new_zeros(w.shape[0]) for w, b in rows])
         self.qkv = frozen(torch.cat((layer.q, layer.k, layer.v)), bias)
         self.o = frozen(layer.o, layer.o_bias)
-        self.gate = frozen(layer.gate, activation=activation)
-        self.up, self.down = frozen(layer.up), frozen(layer.down)
+        self.gated, self.down = frozen_gated(layer.gate, layer.up, activation), frozen(layer.down)
         self.attention_norm = layer.attention_norm.float() + norm_offset
         self.mlp_norm = layer.mlp_norm.float() + norm_offset
         nothing = self.attention_norm.new_zeros(0)
@@ -88,8 +87,7 @@ class Transformer:
             if perturbation is not None and own is not None:
                 x = perturbation.on_output(index, a, x, own, batch.segments)
             h = ops.rms_norm(x, block.mlp_norm)
-            gate = block.gate.activated(h, self.architecture.activation)
-            x = block.down.added_to(block.up.times(h, gate), x)
+            x = block.down.added_to(block.gated(h), x)
         return ops.rms_norm(x[torch.from_numpy(batch.wanted).to(self.device)], self.final_norm)
 
     @torch.inference_mode()
