@@ -2,10 +2,13 @@
 
 Run it with `python examples/react_calculator.py`; a few minutes. Stage "think" says what to calculate next, stage
 "act" writes the calculation or the answer. What the calculator says goes back into the conversation, errors too.
+Right thoughts are known here, so their log-probabilities guide the search as well (`shaping`): success alone says
+little about the first of several steps.
 """
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Sequence
 
@@ -32,15 +35,35 @@ WORKED: tuple[Turn, ...] = (
     ("Observation: 63", "The answer is 63.", "Answer: 63"),
 )  # fmt: skip
 
-# Questions about three numbers, and the calculation that answers each.
+# Questions about three numbers, and how to answer each: thought and calculation; x is the observation before.
 QUESTIONS = (
-    ("Multiply {a} by {b}, then add {c}.", "{a} * {b} + {c}"),
-    ("What is {c} minus {b}?", "{c} - {b}"),
-    ("Add {b} and {c}, then subtract {a}.", "{b} + {c} - {a}"),
-    ("Subtract {a} from {c}, then add {b}.", "{c} - {a} + {b}"),
-)
+    ("Multiply {a} by {b}, then add {c}.", ("Multiply {a} by {b}.", "{a} * {b}"), ("Add {c} and {x}.", "{c} + {x}")),
+    ("What is {c} minus {b}?", ("Subtract {b} from {c}.", "{c} - {b}")),
+    ("Add {b} and {c}, then subtract {a}.", ("Add {b} and {c}.", "{b} + {c}"), ("Subtract {a} from {x}.", "{x} - {a}")),
+    ("Subtract {a} from {c}, then add {b}.", ("Subtract {a} from {c}.", "{c} - {a}"),
+     ("Add {b} and {x}.", "{b} + {x}")),
+)  # fmt: skip
 NUMBERS = ((3, 12, 25), (7, 15, 38), (4, 21, 30), (8, 13, 47), (5, 16, 29), (9, 14, 52), (6, 18, 41), (7, 24, 63),
            (4, 32, 55), (8, 17, 36), (3, 45, 28), (9, 22, 74))  # fmt: skip
+
+
+def solve(question: str, steps: Sequence[tuple[str, str]], **numbers: object) -> tuple[Turn, ...]:
+    """The right turns for a question."""
+    turns: list[Turn] = []
+    said = f"Question: {question.format(**numbers)}"
+    for thought, pattern in steps:
+        calculation = pattern.format(**numbers)
+        turns.append((said, thought.format(**numbers), f"Action: {calculation}"))
+        numbers["x"] = evaluate(calculation)
+        said = f"Observation: {numbers['x']}"
+    return (*turns, (said, f"The answer is {numbers['x']}.", f"Answer: {numbers['x']}"))
+
+
+SOLVED = {
+    question.format(a=a, b=b, c=c): solve(question, steps, a=a, b=b, c=c)
+    for a, b, c in NUMBERS
+    for question, *steps in QUESTIONS
+}
 
 
 async def agent(task: Task, llm: Llm) -> Trajectory:
@@ -57,11 +80,16 @@ async def agent(task: Task, llm: Llm) -> Trajectory:
         seen.append(observation)
         said = f"Observation: {observation}"
     steps = [step for said, thought, act in done for step in (Step("think", thought, said), Step("act", act))]
+    right = SOLVED.get(task.question, ())
+    scores = await asyncio.gather(
+        *(llm.score("think", think_prompt(right[:i], said), thought) for i, (said, thought, _) in enumerate(right))
+    )
     checks = {
         "think": any(same_answer(task.answer, value) for value in seen),
         "act": answer != "" and not any(value.startswith("error") for value in seen),
     }
-    return Trajectory(answer, tuple(steps), checks)
+    gold = {f"thought {i}": score for i, score in enumerate(scores)}
+    return Trajectory(answer, tuple(steps), checks, log_probabilities=gold)
 
 
 def perform(act: str) -> tuple[str, str]:
@@ -96,13 +124,11 @@ def act_prompt(done: Sequence[Turn], said: str, thought: str) -> list[Message]:
 
 def make_tasks() -> list[dict[str, str]]:
     return [
-        {"question": question.format(a=a, b=b, c=c), "answer": evaluate(calculation.format(a=a, b=b, c=c))}
-        for a, b, c in NUMBERS
-        for question, calculation in QUESTIONS
+        {"question": question, "answer": turns[-1][2].removeprefix("Answer: ")} for question, turns in SOLVED.items()
     ]
 
 
-def main(out: str = "runs/react", generations: int = 10, batch: int = 16, pairs: int = 4) -> None:
+def main(out: str = "runs/react", generations: int = 10, batch: int = 12, pairs: int = 4) -> None:
     tasks = make_tasks()
     train, held_out = tasks[:32], tasks[32:]
     result = nograd.tune(
@@ -113,6 +139,7 @@ def main(out: str = "runs/react", generations: int = 10, batch: int = 16, pairs:
         generations=generations,
         batch=batch,
         pairs=pairs,
+        shaping=0.5,
         settings=SETTINGS,
         resume=True,
     )

@@ -77,7 +77,7 @@ def in_turn(*acts: str) -> Callable[[str, str], str]:
     ],
 )
 def test_react_loops_until_it_answers(acts: list[str], answer: str, think: bool, act: bool) -> None:
-    trajectory, script = play(REACT.agent, "Multiply 3 by 12, then add 25.", "61", in_turn(*acts))
+    trajectory, script = play(REACT.agent, "What is it?", "61", in_turn(*acts))
     assert trajectory.answer == answer
     assert trajectory.checks == {"think": think, "act": act}
     assert [stage for stage, _ in script.asked] == ["think", "act"] * len(acts)
@@ -96,6 +96,20 @@ def test_react_feeds_observations_and_errors_back() -> None:
         "Observation: 42\nThought: hm",
         "Action: six",
     ]
+
+
+def test_react_scores_the_right_thoughts_in_the_right_conversation() -> None:
+    trajectory, script = play(REACT.agent, "Multiply 3 by 12, then add 25.", "61", in_turn("Answer: 1"))
+    scored = script.asked[2:]
+    assert [stage for stage, _ in scored] == ["think"] * 3
+    assert [messages[-1].content for _, messages in scored] == [
+        "Question: Multiply 3 by 12, then add 25.",
+        "Observation: 36",
+        "Observation: 61",
+    ]
+    thoughts = ["Multiply 3 by 12.", "Add 25 and 36.", "The answer is 61."]
+    assert list(trajectory.log_probabilities.values()) == [-float(len(thought)) for thought in thoughts]
+    assert scored[2][1][-2].content == thoughts[1]
 
 
 def test_react_tasks_are_what_the_calculator_says_and_differ_from_the_worked_ones() -> None:

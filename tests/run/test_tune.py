@@ -94,6 +94,14 @@ def test_ask_shows_both_agents(small: Callable[..., Any]) -> None:
     assert untouched.steps != tuned.steps, "a huge step changes what a random model says"
 
 
+def test_a_free_question_has_no_gold_to_score(small: Callable[..., Any]) -> None:
+    async def scores_gold(task: Task, llm: Llm) -> Trajectory | str:
+        return await two_stages(task, llm) if task.answer else "free"
+
+    result = small(scores_gold, shaping=0.5, generations=1)
+    assert result.ask("x?").tuned.answer == "free"
+
+
 def test_an_agent_may_return_a_text(small: Callable[..., Any]) -> None:
     assert small(one_text, stages=["first"]).theta.shape == (1, 4)
 

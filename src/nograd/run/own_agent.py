@@ -27,7 +27,9 @@ def own_reward(trajectory: Trajectory, success: bool) -> float:
 
 
 def checked_agent(agent: OwnAgent, stages: Sequence[str], shaping: float) -> Agent:
-    """The agent; an answer given as text becomes a trajectory, anything else raises ConfigError."""
+    """The agent; an answer given as text becomes a trajectory, anything else raises ConfigError.
+
+    Where shaping weighs them, gold log-probabilities are asked of every task that has a gold answer."""
 
     async def checked(task: Task, llm: Llm) -> Trajectory:
         started = agent(task, llm)
@@ -35,7 +37,7 @@ def checked_agent(agent: OwnAgent, stages: Sequence[str], shaping: float) -> Age
             raise ConfigError(f"the agent returned {started!r} at once; define it with `async def`")
         outcome = await started
         trajectory = Trajectory(outcome) if isinstance(outcome, str) else outcome
-        _check_trajectory(trajectory, stages, shaping)
+        _check_trajectory(trajectory, stages, shaping if task.answer else 0.0)
         return trajectory
 
     return checked
