@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from nograd.run.config import RunConfig
     from nograd.run.load import RunRecord
 
 BLOCKS = "▁▂▃▄▅▆▇█"
@@ -111,7 +113,13 @@ def _subject(run: RunRecord) -> str:
     if config.evaluator not in ("agent", "own"):
         return config.evaluator
     model, dtype = facts.get("model", config.model.spec), facts.get("dtype", config.model.dtype)
-    return f"{config.tasks.path or config.tasks.family}, {model} ({dtype})"
+    return f"{_tasks(config)}, {model} ({dtype})"
+
+
+def _tasks(config: RunConfig) -> str:
+    """The family, or the tasks file by its shorter path: from the root or from here."""
+    path = config.tasks.path
+    return config.tasks.family if path is None else min(os.path.relpath(path), path, key=len)
 
 
 def _print_rates(run: RunRecord) -> None:
