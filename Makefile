@@ -26,7 +26,7 @@ test: lint
 	$(PY) -m pytest
 
 lint: setup
-	.venv/bin/ruff check src tests
+	.venv/bin/ruff check src tests examples
 	.venv/bin/mypy
 	.venv/bin/lint-imports
 
