@@ -1,0 +1,88 @@
+"""Real terminal output as SVG: `python docs/pictures/terminal.py FOLDER [NAME…]` runs the commands of SHOWN in FOLDER.
+
+FOLDER has what docs/first-run.md, docs/own-tasks.md and docs/statistics.md make: `my-agent/` with its runs, and
+`sweeps/main`. Nothing is edited: a command's stdout goes to a terminal of its own, its stderr to this one's.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import os
+import re
+import shlex
+import struct
+import subprocess
+import sys
+import termios
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.console import CONSOLE_SVG_FORMAT, Console
+from rich.terminal_theme import TerminalTheme
+from rich.text import Text
+
+HERE = Path(__file__).parent
+FONT = re.compile(r"@font-face \{\{.*?\}\}", re.DOTALL)
+"""The rules by which rich would load a font from a network."""
+THEME = TerminalTheme(
+    (250, 250, 250),
+    (31, 41, 51),
+    [(31, 41, 51), (185, 28, 28), (4, 120, 87), (180, 83, 9), (29, 78, 216), (126, 34, 206), (14, 116, 144)]
+    + [(75, 85, 99)],
+)
+
+
+class Shown(NamedTuple):
+    """folder: below FOLDER, where the command is started. columns: width of the terminal."""
+
+    folder: str
+    command: str
+    columns: int
+
+
+SHOWN = {
+    "show": Shown("my-agent", "nograd show runs/shop", 84),
+    "preflight": Shown(
+        "my-agent", "nograd preflight nograd.toml --set subspace.basis=random --set subspace.injection=0.1", 100
+    ),
+    "compare": Shown(".", "nograd compare sweeps/main/uniform sweeps/main/random", 106),
+}
+
+
+def output(shown: Shown, folder: Path) -> str:
+    """What the command writes to a terminal, with its escape sequences."""
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 60, shown.columns, 0, 0))
+    environment = os.environ | {"TERM": "xterm-256color"}
+    words = [str(Path(sys.executable).parent / "nograd"), *shlex.split(shown.command)[1:]]
+    with subprocess.Popen(words, cwd=folder / shown.folder, stdout=theirs, env=environment):
+        os.close(theirs)
+        written = bytearray()
+        while chunk := _read(ours):
+            written += chunk
+    os.close(ours)
+    return written.decode().replace("\r\n", "\n")
+
+
+def _read(terminal: int) -> bytes:
+    """The next bytes; none when the program has closed its end, which Linux calls an error."""
+    try:
+        return os.read(terminal, 65536)
+    except OSError:
+        return b""
+
+
+def picture(shown: Shown, written: str, name: str) -> str:
+    """The command and its output as SVG."""
+    console = Console(record=True, width=shown.columns, file=io.StringIO(), highlight=False, emoji=False)
+    console.print(Text(f"$ {shown.command}", style="bold"), soft_wrap=False)
+    console.print(Text.from_ansi(written.rstrip()))
+    code_format = FONT.sub("", CONSOLE_SVG_FORMAT).replace("Fira Code, monospace", "monospace")
+    return console.export_svg(title="", theme=THEME, code_format=code_format, unique_id=f"nograd-{name}")
+
+
+if __name__ == "__main__":
+    for name in sys.argv[2:] or SHOWN:
+        written = output(SHOWN[name], Path(sys.argv[1]))
+        (HERE / f"{name}.svg").write_text(picture(SHOWN[name], written, name), encoding="utf-8")
