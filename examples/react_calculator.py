@@ -130,7 +130,8 @@ def make_tasks() -> list[dict[str, str]]:
 
 def main(out: str = "runs/react", generations: int = 10, batch: int = 12, pairs: int = 4) -> None:
     tasks = make_tasks()
-    train, held_out = tasks[:32], tasks[32:]
+    cut = len(tasks) * 2 // 3
+    train, held_out = tasks[:cut], tasks[cut:]
     result = nograd.tune(
         agent,
         train,

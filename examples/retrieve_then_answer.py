@@ -154,7 +154,8 @@ def answer_prompt(question: str, passage: str) -> list[Message]:
 
 def main(out: str = "runs/retrieve", generations: int = 10, batch: int = 16, pairs: int = 4) -> None:
     tasks = [{"question": question, "answer": answer} for _, question, answer in TOWN]
-    train, held_out = tasks[:28], tasks[28:]
+    cut = len(tasks) * 7 // 10
+    train, held_out = tasks[:cut], tasks[cut:]
     with tempfile.TemporaryDirectory() as folder:
         store = Path(folder).resolve() / "town.sqlite"
         build_store(store)
