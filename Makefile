@@ -1,4 +1,4 @@
-.PHONY: help demo test setup lint bench clean
+.PHONY: help demo test setup lint bench docs clean
 PY := .venv/bin/python
 PYTHON ?= python3
 
@@ -7,6 +7,7 @@ help:
 	@echo "make test   set everything up, run linters, type checker and tests"
 	@echo "make lint   the same without the tests"
 	@echo "make bench  measure speed and memory; fails if a ratio does not reach what it must"
+	@echo "make docs   build the documentation into site/"
 	@echo "make clean  remove .venv and build outputs"
 
 setup: .venv/.installed
@@ -33,5 +34,8 @@ lint: setup
 bench: setup
 	.venv/bin/nograd bench --check
 
+docs: setup
+	$(PY) -m mkdocs build --strict
+
 clean:
-	rm -rf .venv build dist src/*.egg-info
+	rm -rf .venv build dist site src/*.egg-info

@@ -58,11 +58,12 @@ def perform(block: Block, folder: Path, names: dict[str, Any], server: str) -> N
 
 
 def execute(block: Block, names: dict[str, Any], server: str) -> None:
-    """Run it among the names of the blocks before it; compare what it prints."""
-    source = compile(block.text.replace(ADDRESS, server), block.place, "exec")
+    """Run it from a file, among the names of the blocks before it; compare what it prints."""
+    path = Path(f"{block.place}.py").absolute()
+    path.write_text(block.text.replace(ADDRESS, server), encoding="utf-8")
     printed = io.StringIO()
     with redirect_stdout(printed):
-        exec(source, names)
+        exec(compile(path.read_text("utf-8"), str(path), "exec"), names)
     if block.expected is not None:
         assert same_output(block.expected, printed.getvalue()), f"{block.place} printed\n{printed.getvalue()}"
 

@@ -34,14 +34,14 @@ from nograd.tasks.normalise import same_answer
 
 
 class Answers(NamedTuple):
-    """What the untouched and the tuned agent did with the same question."""
+    """What the untouched and the tuned agent did with the same question: (untouched, tuned)."""
 
     untouched: Trajectory
     tuned: Trajectory
 
 
 class Scores(NamedTuple):
-    """How the untouched and the tuned agent do on the same tasks: success, reward, rates by stage …"""
+    """How the untouched and the tuned agent do on the same tasks: (untouched, tuned), with success, reward, rates …"""
 
     untouched: Evaluation
     tuned: Evaluation
@@ -104,7 +104,7 @@ def tune(
     tasks: `Task` objects, or mappings with a question and an answer. stages: names, in the order of the work.
     batch: tasks per generation (default: 16, or all if there are fewer). check(gold, answer): whether an answer
     is right. shaping: weight w of the mean gold log-probability in the fitness; above 0, the agent must return
-    log-probabilities. reward(trajectory, success) -> number. blame(trajectory, stages) -> shares that sum to 1,
+    log-probabilities. reward(trajectory, success): a number. blame(trajectory, stages): shares that sum to 1,
     asked of failures: by default all of it goes to the last stage whose check failed.
     io_timeout: seconds that all rollouts may wait for tools while none of them goes on.
     settings: any other setting as for `nograd run --set`, e.g. "search.arm=soft".
