@@ -18,7 +18,7 @@ from nograd.tasks.calculator import CalculatorError, evaluate
 from nograd.tasks.normalise import same_answer
 
 STAGES = ("think", "act")
-SETTINGS = ("search.sigma=0.1", "search.clip=0.3")
+SETTINGS = ("search.sigma=0.1", "search.clip=0.2")
 """With two stages each coefficient weighs more than with four: the default σ of 0.3 wrecks most candidates."""
 TURNS = 3
 Turn = tuple[str, str, str]
@@ -128,7 +128,7 @@ def make_tasks() -> list[dict[str, str]]:
     ]
 
 
-def main(out: str = "runs/react", generations: int = 10, batch: int = 12, pairs: int = 4) -> None:
+def main(out: str = "runs/react", generations: int = 10, batch: int = 16, pairs: int = 4) -> None:
     tasks = make_tasks()
     cut = len(tasks) * 2 // 3
     train, held_out = tasks[:cut], tasks[cut:]
