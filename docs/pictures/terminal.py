@@ -1,4 +1,4 @@
-"""Real terminal output as SVG: `python docs/pictures/terminal.py FOLDER [NAME…]` runs the commands of SHOWN in FOLDER.
+"""Real terminal output as SVG: `python docs/pictures/terminal.py FOLDER [NAME…]` runs commands of SHOWN in FOLDER.
 
 FOLDER has what docs/first-run.md, docs/own-tasks.md and docs/statistics.md make: `my-agent/` with its runs, and
 `sweeps/main`. Nothing is edited: a command's stdout goes to a terminal of its own, its stderr to this one's.
@@ -25,12 +25,17 @@ from rich.text import Text
 HERE = Path(__file__).parent
 FONT = re.compile(r"@font-face \{\{.*?\}\}", re.DOTALL)
 """The rules by which rich would load a font from a network."""
-THEME = TerminalTheme(
-    (250, 250, 250),
-    (31, 41, 51),
-    [(31, 41, 51), (185, 28, 28), (4, 120, 87), (180, 83, 9), (29, 78, 216), (126, 34, 206), (14, 116, 144)]
-    + [(75, 85, 99)],
-)
+COLOURS = ["1f2933", "b91c1c", "047857", "b45309", "1d4ed8", "7e22ce", "0e7490", "4b5563"]
+"""Colours of a terminal, from black to white, dark enough for a light ground."""
+
+
+def colour(code: str) -> tuple[int, int, int]:
+    """Red, green and blue of RRGGBB."""
+    red, green, blue = bytes.fromhex(code)
+    return red, green, blue
+
+
+THEME = TerminalTheme(colour("fafafa"), colour("1f2933"), [colour(code) for code in COLOURS])
 
 
 class Shown(NamedTuple):
@@ -44,9 +49,9 @@ class Shown(NamedTuple):
 SHOWN = {
     "show": Shown("my-agent", "nograd show runs/shop", 84),
     "preflight": Shown(
-        "my-agent", "nograd preflight nograd.toml --set subspace.basis=random --set subspace.injection=0.1", 100
+        "my-agent", "nograd preflight nograd.toml --set subspace.basis=random --set subspace.injection=0.03", 100
     ),
-    "compare": Shown(".", "nograd compare sweeps/main/uniform sweeps/main/random", 106),
+    "compare": Shown(".", "nograd compare sweeps/main/uniform sweeps/main/random", 112),
 }
 
 

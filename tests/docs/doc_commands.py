@@ -87,7 +87,10 @@ def _check_nograd(words: list[str]) -> None:
     group: Any = typer.main.get_command(build())
     command = group.commands.get(words[0])
     assert command is not None, f"there is no nograd {words[0]}"
-    command.make_context(words[0], words[1:])
+    try:
+        command.make_context(words[0], words[1:])
+    except Exception as error:
+        raise AssertionError(f"nograd {shlex.join(words)}: {error}") from error
 
 
 def _words(line: str) -> list[str]:
