@@ -87,7 +87,11 @@ class AgentConfig(Section):
 
 
 class SubspaceConfig(Section):
-    """Where the coefficients live (DESIGN §4 "Subspace"). injection: the strength c of the delta."""
+    """Where the coefficients live (DESIGN §4 "Subspace"; paper §3).
+
+    dim: coefficients d per module. basis: which directions. binding: which of them a module owns.
+    parameterisation: one set for all layers, or one for each. injection: the strength c of the delta.
+    """
 
     dim: Count = 32
     basis: Literal["svd", "random", "matched"] = "svd"
@@ -100,7 +104,9 @@ class SearchConfig(Section):
     """The evolution strategy (DESIGN §4 "Allocation", "ES update").
 
     arm: scheme and options, e.g. "hard_noisy:q=0.5,floor=1"; kept in its canonical spelling.
-    clip: largest norm of a step, inf for no limit; or a table by module name (modules left out keep 0.5).
+    pairs: mirrored pairs P per generation. sigma: size of a perturbation, in units of θ. lr: step per estimated
+    gradient. clip: largest norm of a step, in units of θ, inf for no limit; or a table by module name (modules left
+    out keep 0.5).
     credit_rate: α of the credit's moving average.
     """
 
