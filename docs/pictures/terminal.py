@@ -1,7 +1,8 @@
 """Real terminal output as SVG: `python docs/pictures/terminal.py FOLDER [NAME…]` runs commands of SHOWN in FOLDER.
 
 FOLDER has what docs/first-run.md, docs/own-tasks.md and docs/statistics.md make: `my-agent/` with its runs, and
-`sweeps/main`. Nothing is edited: a command's stdout goes to a terminal of its own, its stderr to this one's.
+`sweeps/main`. Nothing is edited. A command's stdout goes to a terminal of its own; what it says on stderr, as to a
+log, is shown before it or left out.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import shlex
 import struct
 import subprocess
 import sys
+import tempfile
 import termios
 from pathlib import Path
 from typing import NamedTuple
@@ -39,15 +41,18 @@ THEME = TerminalTheme(colour("fafafa"), colour("1f2933"), [colour(code) for code
 
 
 class Shown(NamedTuple):
-    """folder: below FOLDER, where the command is started. columns: width of the terminal."""
+    """folder: below FOLDER, where the command is started. columns: width of the terminal. notes: show
+    stderr, too."""
 
     folder: str
     command: str
     columns: int
+    notes: bool = False
 
 
 SHOWN = {
     "show": Shown("my-agent", "nograd show runs/shop", 84),
+    "run": Shown("my-agent", "nograd run nograd.toml --seed 4", 84, notes=True),
     "preflight": Shown(
         "my-agent", "nograd preflight nograd.toml --set subspace.basis=random --set subspace.injection=0.03", 100
     ),
@@ -61,13 +66,18 @@ def output(shown: Shown, folder: Path) -> str:
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 60, shown.columns, 0, 0))
     environment = os.environ | {"TERM": "xterm-256color"}
     words = [str(Path(sys.executable).parent / "nograd"), *shlex.split(shown.command)[1:]]
-    with subprocess.Popen(words, cwd=folder / shown.folder, stdout=theirs, env=environment):
+    with (
+        tempfile.TemporaryFile() as notes,
+        subprocess.Popen(words, cwd=folder / shown.folder, stdout=theirs, stderr=notes, env=environment),
+    ):
         os.close(theirs)
         written = bytearray()
         while chunk := _read(ours):
             written += chunk
-    os.close(ours)
-    return written.decode().replace("\r\n", "\n")
+        os.close(ours)
+        notes.seek(0)
+        said = notes.read() if shown.notes else b""
+    return (said + written).decode().replace("\r\n", "\n")
 
 
 def _read(terminal: int) -> bytes:
