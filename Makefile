@@ -35,7 +35,7 @@ bench: setup
 	.venv/bin/nograd bench --check
 
 docs: setup
-	$(PY) -m mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
 
 clean:
 	rm -rf .venv build dist site src/*.egg-info
