@@ -54,7 +54,7 @@ def test_a_plan_s_file_starts_a_plan_of_one_s_own(nograd: Command, tmp_path: Pat
 
 def test_the_plan_of_the_documentation_is_one(nograd: Command, tmp_path: Path) -> None:
     text = (Path(__file__).parents[2] / "docs/study.md").read_text(encoding="utf-8")
-    (block,) = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    (block,) = re.findall(r'```toml \{title="mine.toml"\}\n(.*?)```', text, re.DOTALL)
     (tmp_path / "mine.toml").write_text(block, encoding="utf-8")
     shown = nograd("plans", tmp_path / "mine.toml")
     assert shown.status == 0, shown.err
