@@ -155,6 +155,18 @@ def check_attention(case: Case) -> None:
     assert close(values, plain_values, stored)
 
 
+def test_bfloat16_on_a_cpu_that_does_not_multiply_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys and values in float32, then; the same values, and nothing depends on company."""
+    monkeypatch.setattr("nograd.llm.operations.multiplies_words", lambda: False)
+    a = architecture(64, 2, 3, rope_dims=64, qk_norm=True)
+    case = Case(a, torch.Generator().manual_seed(9), [(50, 9), (0, 40), (33, 1), (64, 1)], torch.bfloat16)
+    check_attention(case)
+    together, _, _ = case.attention(CpuOperations, lay_out(case.runs, ITEM_TOKENS))
+    case.runs, case.qkv = case.runs[1:2], case.qkv[9:49].clone()
+    alone, _, _ = case.attention(CpuOperations, lay_out(case.runs, ITEM_TOKENS))
+    assert torch.equal(alone, together[9:49])
+
+
 def test_attention_from_its_definition() -> None:
     """One row, whole: rotation, causal softmax and grouping as in the literature."""
     a = architecture(32, 2, 3, rope_dims=32, qk_norm=False)
