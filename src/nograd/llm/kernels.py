@@ -17,6 +17,7 @@ import numpy as np
 from numba import njit, prange, types
 from numba.extending import overload
 
+from nograd.llm.rotation import rotate_16
 from nograd.llm.scalars import FAST, LOG2E, exp2, load, store, word
 from nograd.llm.softmax import MASKED, softmax_row
 from nograd.llm.tile import COLUMNS, multiply_4, multiply_8, multiply_add_4, multiply_add_8
@@ -28,6 +29,7 @@ _multiply_add: Any = multiply_add_8
 _multiply_few: Any = multiply_4
 _multiply_add_few: Any = multiply_add_4
 _softmax_row: Any = softmax_row
+_rotate_16: Any = rotate_16
 
 PAGE = COLUMNS
 """Tokens in one page of the key-value cache."""
@@ -86,24 +88,48 @@ def _head(
         out[i + half] = second * c + first * s
 
 
-def _put_query(queries: Any, t: Any, h: Any, head: Any, factor: Any) -> Any:
-    """queries[t, h] = head · factor."""
+def _put_query(
+    queries: Any, t: Any, h: Any, qkv: Any, norm: Any, eps: Any, cos: Any, sin: Any, position: Any, factor: Any,
+    head: Any,
+) -> Any:  # fmt: skip
+    """queries[t, h] = head h of qkv[t], normed and rotated, times factor. head: float32 [dim], scratch."""
     raise NotImplementedError
 
 
 @overload(_put_query, inline="always", strict=False)
-def _put_query_overload(queries: Any, t: Any, h: Any, head: Any, factor: Any) -> Any:  # noqa: ARG001
+def _put_query_overload(
+    queries: Any, t: Any, h: Any, qkv: Any, norm: Any, eps: Any, cos: Any, sin: Any, position: Any, factor: Any,  # noqa: ARG001
+    head: Any,  # noqa: ARG001
+) -> Any:  # fmt: skip
     if queries.dtype == types.uint32:
 
-        def put_words(queries: Any, t: Any, h: Any, head: Any, factor: Any) -> Any:
+        def put_words(
+            queries: Any, t: Any, h: Any, qkv: Any, norm: Any, eps: Any, cos: Any, sin: Any, position: Any,
+            factor: Any, head: Any,
+        ) -> Any:  # fmt: skip
             half = queries.shape[2]
-            for i in range(half):
-                queries[t, h, i] = word(head[i] * factor, head[i + half] * factor)
+            at = h * 2 * half
+            if norm.shape[0] == 0 and cos.shape[1] == half:
+                lines = queries.reshape(-1, half)
+                for i in range(0, half, LANES):
+                    _rotate_16(
+                        qkv, t, at + i, at + half + i, cos, sin, position, i, factor,
+                        lines, t * queries.shape[1] + h,
+                    )  # fmt: skip
+            else:
+                _head(qkv, t, at, norm, eps, cos, sin, position, head)
+                for i in range(half):
+                    queries[t, h, i] = word(head[i] * factor, head[i + half] * factor)
 
         return put_words
 
-    def put_floats(queries: Any, t: Any, h: Any, head: Any, factor: Any) -> Any:
-        for i in range(queries.shape[2]):
+    def put_floats(
+        queries: Any, t: Any, h: Any, qkv: Any, norm: Any, eps: Any, cos: Any, sin: Any, position: Any, factor: Any,
+        head: Any,
+    ) -> Any:  # fmt: skip
+        dim = queries.shape[2]
+        _head(qkv, t, h * dim, norm, eps, cos, sin, position, head)
+        for i in range(dim):
             queries[t, h, i] = head[i] * factor
 
     return put_floats
@@ -183,8 +209,7 @@ def rotate_and_store(
         position = positions[t]
         head = np.empty(dim, np.float32)
         for h in range(heads):
-            _head(qkv, t, h * dim, q_norm, eps, cos, sin, position, head)
-            _put_query(queries, t, h, head, factor)
+            _put_query(queries, t, h, qkv, q_norm, eps, cos, sin, position, factor, head)
         for h in range(kv_heads):
             _head(qkv, t, (heads + h) * dim, k_norm, eps, cos, sin, position, head)
             value_at = (heads + kv_heads + h) * dim

@@ -97,8 +97,11 @@ class Vectors:
         return self.builder.bitcast(high, FLOATS)
 
     def silu(self, x: Any) -> Any:
-        """x / (1 + e^-x), with a relative error of 8e-5."""
+        """x / (1 + e^-x), with a relative error of 2e-4, for what is rounded to bfloat16."""
         builder = self.builder
         power = builder.fmul(x, self.constant(-1.4426950408889634))
         power = builder.select(builder.fcmp_ordered("<", power, self.constant(126.0)), power, self.constant(126.0))
-        return builder.fdiv(x, builder.fadd(self.exp2(power, ROUGH_EXP2), self.constant(1.0)))
+        below = builder.fadd(self.exp2(power, ROUGH_EXP2), self.constant(1.0))
+        reciprocal = ir.FunctionType(FLOATS, [FLOATS, FLOATS, ir.IntType(16)])
+        estimate = _declare(builder.module, reciprocal, "llvm.x86.avx512.rcp14.ps.512")
+        return builder.fmul(x, builder.call(estimate, [below, self.constant(0.0), ir.IntType(16)(-1)]))
