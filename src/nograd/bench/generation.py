@@ -60,13 +60,23 @@ class Report:
 
 
 def run_benchmark(
-    dtype: DTypeName, device: DeviceName, *, pairs: int, batch: int, repeats: int, say: Callable[[str], None]
+    dtype: DTypeName,
+    device: DeviceName,
+    *,
+    pairs: int,
+    batch: int,
+    repeats: int,
+    own: bool,
+    say: Callable[[str], None],
 ) -> Report:
-    """Everything that `nograd bench` prints. say: told what each measurement took."""
+    """Everything that `nograd bench` prints. own: only nograd's own ways. say: told what each measurement took."""
     started = alone.measure(dtype, device, pairs, batch)
     setting = build(dtype, device, batch)
-    runners = _runners(setting, workload(setting, pairs), workload(setting, 4 * pairs))
-    if setting.engine.transformer.dtype != torch.float32:
+    work = workload(setting, pairs)
+    runners = _own_runners(setting, work, workload(setting, 4 * pairs))
+    if not own:
+        runners = _usual_runners(setting, work) | runners
+    if not own and setting.engine.transformer.dtype != torch.float32:
         runners |= _float32_runners(device, pairs, batch)
     taken: dict[str, list[Measured]] = {name: [] for name in runners}
     rates: list[Rates] = []
@@ -98,16 +108,20 @@ def _figures(ways: Sequence[Way], rates: Sequence[Rates], started: Mapping[str, 
     """Every figure by its JSON key; shares are medians over the repetitions, each against limits measured beside it."""
     seconds = {way.name: way.seconds for way in ways}
     differing = {way.name: float(way.differing or 0) for way in ways}
-    figures = {
-        "naive_over_nograd": seconds["naive"] / seconds["nograd"],
-        "peft_over_nograd": seconds["peft"] / seconds["nograd"],
-        "naive_float32_over_auto": seconds.get("naive float32", seconds["naive"]) / seconds["nograd"],
+    figures: dict[str, float] = {}
+    if "naive" in seconds:
+        figures |= {
+            "naive_over_nograd": seconds["naive"] / seconds["nograd"],
+            "peft_over_nograd": seconds["peft"] / seconds["nograd"],
+            "naive_float32_over_auto": seconds.get("naive float32", seconds["naive"]) / seconds["nograd"],
+            "differing_trajectories": differing["naive"],
+        }
+    figures |= {
         "perturbed_over_unperturbed": seconds["unperturbed"] / seconds["tiny perturbation"],
         "prefill_share": median(rate.prefill / rate.plain for rate in rates),
         "decode_share": median(rate.decode / rate.plain for rate in rates),
         "growth_p16_over_p4": seconds["nograd, 4 x pairs"] / seconds["nograd"],
         "start_s": started["start_s"],
-        "differing_trajectories": differing["naive"],
         "peak_memory_bytes": started["peak_memory_bytes"],
         "cache_bytes": started["cache_bytes"],
         "prefill_share_of_packed": median(rate.prefill / rate.packed for rate in rates),
@@ -140,20 +154,23 @@ def _naive(setting: Setting, work: Workload) -> Runner:
     return lambda: run_one_by_one(scheduler, work)
 
 
-def _runners(setting: Setting, work: Workload, larger: Workload) -> dict[str, Runner]:
-    """Every way in the engine's dtype, by name."""
-    engine = setting.engine
-    device, dtype = engine.transformer.device, engine.transformer.dtype
-    chat, stages = setting.scheduler.chat, tuple(setting.scheduler.stages)
-    model = stock_model(find_model("smollm2-135m", None).folder, dtype, device)
-    adapters = PeftEngine(model, engine.eos_ids, device, setting.subspace)
+def _usual_runners(setting: Setting, work: Workload) -> dict[str, Runner]:
+    """How such a study is normally written, in the engine's dtype."""
+    transformer = setting.engine.transformer
+    model = stock_model(find_model("smollm2-135m", None).folder, transformer.dtype, transformer.device)
+    adapters = PeftEngine(model, setting.engine.eos_ids, transformer.device, setting.subspace)
     adapters.prepare(work.keys())
-    mixed = Scheduler(adapters, chat, stages)
-    unperturbed = Scheduler(Engine(engine.transformer, None, engine.eos_ids), chat, stages)
+    mixed = Scheduler(adapters, setting.scheduler.chat, tuple(setting.scheduler.stages))
+    return {"naive": _naive(setting, work), "peft": lambda: run_together(mixed, work)}
+
+
+def _own_runners(setting: Setting, work: Workload, larger: Workload) -> dict[str, Runner]:
+    """This engine, with and without perturbations, and with more of them."""
+    engine = setting.engine
+    plain = Engine(engine.transformer, None, engine.eos_ids)
+    unperturbed = Scheduler(plain, setting.scheduler.chat, tuple(setting.scheduler.stages))
     tiny = Workload(work.agent, work.tasks, work.thetas * 1e-20)
     return {
-        "naive": _naive(setting, work),
-        "peft": lambda: run_together(mixed, work),
         "nograd": lambda: run_together(setting.scheduler, work),
         "unperturbed": lambda: run_together(unperturbed, tiny),
         "tiny perturbation": lambda: run_together(setting.scheduler, tiny),

@@ -37,6 +37,9 @@ def bench(
     batch: Annotated[int, typer.Option(min=1, max=32, help="Tasks of the generation.")] = 16,
     repeats: Annotated[int, typer.Option(min=1, help="How often each way is run; medians are shown.")] = 3,
     json: Annotated[Path | None, typer.Option("--json", help="Write the figures to this file.")] = None,
+    own: Annotated[
+        bool, typer.Option("--own", help="Only this engine: its limits and growth, in two minutes on two cores.")
+    ] = False,
     invariance: Annotated[
         bool, typer.Option("--invariance", help="Only ask whether an answer depends on its batch.")
     ] = False,
@@ -56,6 +59,7 @@ def bench(
     Examples:
       nograd bench
       nograd bench --dtype float32 --json bench.json
+      nograd bench --own
       nograd bench --invariance
     """
     if invariance:
@@ -64,7 +68,7 @@ def bench(
     from nograd.bench.verdicts import below
     from nograd.cli.output import note
 
-    report = run_benchmark(dtype.value, device.value, pairs=pairs, batch=batch, repeats=repeats, say=note)
+    report = run_benchmark(dtype.value, device.value, pairs=pairs, batch=batch, repeats=repeats, own=own, say=note)
     _print(report)
     if json is not None:
         _write(report, json)

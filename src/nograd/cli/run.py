@@ -27,6 +27,7 @@ def run(
     model: run_flags.Model = None,
     dtype: run_flags.DType = None,
     device: run_flags.Device = None,
+    token_budget: run_flags.TokenBudget = None,
     tasks: run_flags.Tasks = None,
     tools: run_flags.Tools = None,
     track: Annotated[
@@ -76,6 +77,7 @@ def run(
         model=model,
         dtype=dtype,
         device=device,
+        token_budget=token_budget,
         track=track,
     )
     chosen = _configuration(config, given, resume, out)

@@ -17,6 +17,9 @@ Model = Annotated[
 ]
 DType = Annotated[str | None, typer.Option(help="auto, float32, bfloat16 or float16.")]
 Device = Annotated[str | None, typer.Option(help="auto, cpu or cuda.")]
+TokenBudget = Annotated[
+    int | None, typer.Option(help="Tokens whose keys and values are held at once (default: what memory allows).")
+]
 Tasks = Annotated[
     str | None, typer.Option(help="A task family, or a .jsonl file of your own; see 'nograd tasks --help'.")
 ]
@@ -37,6 +40,7 @@ KEYS = {
     "dtype": "model.dtype",
     "device": "execution.device",
     "track": "execution.track",
+    "token_budget": "execution.token_budget",
 }
 """Flag → setting."""
 

@@ -141,7 +141,8 @@ class SyntheticConfig(Section):
 class ExecutionConfig(Section):
     """How the run is executed; no results depend on it, so it may change when a run is resumed.
 
-    threads: None leaves the choice to the libraries. token_budget: tokens per forward pass, None: automatic.
+    threads: None leaves the choice to the libraries. token_budget: tokens whose keys and values are held at once
+    (more are computed in parts), None: automatic.
     """
 
     device: Literal["auto", "cpu", "cuda"] = "auto"
