@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from nograd.llm.architecture import Architecture
+from nograd.llm.delta_panels import DeltaPanels, row_blocks
 from nograd.llm.linear import Linear
 from nograd.llm.panels import Panels, frozen
 from nograd.llm.subspace import Subspace
@@ -25,6 +28,13 @@ class Coefficients(NamedTuple):
 
     once: torch.Tensor
     twice: torch.Tensor
+
+
+class Places(NamedTuple):
+    """Whose rows are where in a pass: by segment, and in blocks of at most eight rows (`delta_panels.py`)."""
+
+    segments: Sequence[Segment]
+    blocks: NDArray[np.int64]
 
 
 class Perturbation:
@@ -41,6 +51,12 @@ class Perturbation:
             ]
             for layer in range(architecture.layers)
         ]
+        self.together = [_together(modules) for modules in self.layers]
+
+    @staticmethod
+    def places(segments: Sequence[Segment]) -> Places:
+        """Once per pass."""
+        return Places(segments, row_blocks(segments))
 
     def rows(self, theta: torch.Tensor, layer: int) -> Coefficients:
         """theta: [tokens, size] -> the coefficients of one layer."""
@@ -48,22 +64,37 @@ class Perturbation:
         return Coefficients(own, torch.cat((own, own), dim=1))
 
     def on_qkv(
-        self, layer: int, x: torch.Tensor, y: torch.Tensor, theta: Coefficients, segments: Sequence[Segment]
+        self, layer: int, x: torch.Tensor, y: torch.Tensor, theta: Coefficients, where: Places
     ) -> torch.Tensor:
         """y + Δ(x) on the fused [query | key | value] rows, in the place of y."""
-        for module, first, stop in segments:
+        if (together := self.together[layer]) is not None:
+            return together[0].add(x, y, theta.twice, where.blocks)
+        for module, first, stop in where.segments:
             factors = self.layers[layer][module]
             y = factors.qv_out.add_rows(factors.qv_in.rows_times(x, theta.twice, first, stop), y, first, stop)
         return y
 
     def on_output(
-        self, layer: int, x: torch.Tensor, y: torch.Tensor, theta: Coefficients, segments: Sequence[Segment]
+        self, layer: int, x: torch.Tensor, y: torch.Tensor, theta: Coefficients, where: Places
     ) -> torch.Tensor:
         """y + Δ(x) on the output projection's rows, in the place of y."""
-        for module, first, stop in segments:
+        if (together := self.together[layer]) is not None:
+            return together[1].add(x, y, theta.once, where.blocks)
+        for module, first, stop in where.segments:
             factors = self.layers[layer][module]
             y = factors.o_out.add_rows(factors.o_in.rows_times(x, theta.once, first, stop), y, first, stop)
         return y
+
+
+def _together(modules: Sequence[_Factors]) -> tuple[DeltaPanels, DeltaPanels] | None:
+    """All modules' factors for one call each, if all of them are in panels."""
+    found = []
+    for into, out_of in (("qv_in", "qv_out"), ("o_in", "o_out")):
+        panels = [[p for f in modules if isinstance(p := getattr(f, name), Panels)] for name in (into, out_of)]
+        if any(len(each) < len(modules) for each in panels):
+            return None
+        found.append(DeltaPanels(*panels))
+    return found[0], found[1]
 
 
 class _Factors:

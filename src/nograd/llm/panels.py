@@ -104,8 +104,8 @@ class Panels:
 
     def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None = None) -> None:
         self.shape = (weight.shape[0], weight.shape[1])
-        words = _words(weight.contiguous()).reshape(-1, COLUMNS, self.shape[1] // 2)
-        self.panels = np.ascontiguousarray(words.transpose(0, 2, 1)).reshape(-1, COLUMNS)
+        both = words(weight.contiguous()).reshape(-1, COLUMNS, self.shape[1] // 2)
+        self.panels = np.ascontiguousarray(both.transpose(0, 2, 1)).reshape(-1, COLUMNS)
         self.bias = np.zeros(self.shape[0], dtype=np.float32) if bias is None else bias.float().numpy()
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
@@ -143,7 +143,7 @@ class Panels:
         bits = out.view(torch.uint16).numpy()
         beside = bits if other is None or other is out else other.view(torch.uint16).numpy()
         product(
-            _words(x), first[0], x.shape[0] if count is None else count, self.panels, self.bias, kind,
+            words(x), first[0], x.shape[0] if count is None else count, self.panels, self.bias, kind,
             beside, first[1], bits, first[2],
         )  # fmt: skip
         return out
@@ -193,6 +193,6 @@ def _fits(weight: torch.Tensor) -> bool:
     return weight.device.type == "cpu" and weight.dtype == torch.bfloat16 and whole and multiplies_words()
 
 
-def _words(x: torch.Tensor) -> NDArray[np.uint32]:
+def words(x: torch.Tensor) -> NDArray[np.uint32]:
     """Contiguous bfloat16 [rows, columns] as words [rows, columns / 2], without a copy."""
     return x.view(torch.int32).numpy().view(np.uint32)
