@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nograd.llm.delta_panels import DeltaPanels, row_blocks
+from nograd.llm.delta_panels import DeltaPanels, places
 from nograd.llm.panels import Panels
 from nograd.llm.tile import multiplies_words
 
@@ -32,11 +32,11 @@ def test_equal_to_module_by_module(lengths: list[int], padding: int, seed: int) 
     for module, first, stop in segments:
         expected = out_of[module].add_rows(into[module].rows_times(x, theta, first, stop), expected, first, stop)
     kept = theta.clone()
-    found = DeltaPanels(into, out_of).add(x, y, theta, row_blocks(segments))
+    found = DeltaPanels(into, out_of).add(x, y, theta, places(segments))
     assert torch.equal(found, expected)
     assert torch.equal(theta, kept)
 
 
 def test_blocks_cover_every_row_once_and_stay_in_their_segment() -> None:
-    blocks = row_blocks([(2, 0, 17), (0, 17, 18)]).tolist()
+    blocks = places([(2, 0, 17), (0, 17, 18)]).blocks.tolist()
     assert blocks == [[2, 0, 8], [2, 8, 16], [2, 16, 17], [0, 17, 18]]

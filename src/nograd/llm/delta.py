@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from nograd.llm.architecture import Architecture
-from nograd.llm.delta_panels import DeltaPanels, row_blocks
+from nograd.llm.delta_panels import DeltaPanels, Places
 from nograd.llm.linear import Linear
 from nograd.llm.panels import Panels, frozen
 from nograd.llm.subspace import Subspace
@@ -30,13 +28,6 @@ class Coefficients(NamedTuple):
     twice: torch.Tensor
 
 
-class Places(NamedTuple):
-    """Whose rows are where in a pass: by segment, and in blocks of at most eight rows (`delta_panels.py`)."""
-
-    segments: Sequence[Segment]
-    blocks: NDArray[np.int64]
-
-
 class Perturbation:
     """The resident factors of every layer and module, and how they are applied."""
 
@@ -45,18 +36,9 @@ class Perturbation:
     ):
         self.subspace = subspace
         self.layers = [
-            [
-                _Factors(architecture, subspace, layer, module, device, dtype)
-                for module in range(subspace.spec.modules)
-            ]
+            _targets([_Factors(architecture, subspace, layer, m, device, dtype) for m in range(subspace.spec.modules)])
             for layer in range(architecture.layers)
         ]
-        self.together = [_together(modules) for modules in self.layers]
-
-    @staticmethod
-    def places(segments: Sequence[Segment]) -> Places:
-        """Once per pass."""
-        return Places(segments, row_blocks(segments))
 
     def rows(self, theta: torch.Tensor, layer: int) -> Coefficients:
         """theta: [tokens, size] -> the coefficients of one layer."""
@@ -67,34 +49,43 @@ class Perturbation:
         self, layer: int, x: torch.Tensor, y: torch.Tensor, theta: Coefficients, where: Places
     ) -> torch.Tensor:
         """y + Δ(x) on the fused [query | key | value] rows, in the place of y."""
-        if (together := self.together[layer]) is not None:
-            return together[0].add(x, y, theta.twice, where.blocks)
-        for module, first, stop in where.segments:
-            factors = self.layers[layer][module]
-            y = factors.qv_out.add_rows(factors.qv_in.rows_times(x, theta.twice, first, stop), y, first, stop)
-        return y
+        return self.layers[layer][0].add(x, y, theta.twice, where)
 
     def on_output(
         self, layer: int, x: torch.Tensor, y: torch.Tensor, theta: Coefficients, where: Places
     ) -> torch.Tensor:
         """y + Δ(x) on the output projection's rows, in the place of y."""
-        if (together := self.together[layer]) is not None:
-            return together[1].add(x, y, theta.once, where.blocks)
+        return self.layers[layer][1].add(x, y, theta.once, where)
+
+
+class DeltaProducts:
+    """One target's V and U of every module, as products of a library: module by module."""
+
+    def __init__(self, into: Sequence[Linear | Panels], out_of: Sequence[Linear | Panels]) -> None:
+        self.into, self.out_of = into, out_of
+
+    def add(self, x: torch.Tensor, y: torch.Tensor, theta: torch.Tensor, where: Places) -> torch.Tensor:
+        """y + Δ(x), in the place of y. x, y: [rows, in], [rows, out]; theta: [rows, inner]."""
         for module, first, stop in where.segments:
-            factors = self.layers[layer][module]
-            y = factors.o_out.add_rows(factors.o_in.rows_times(x, theta.once, first, stop), y, first, stop)
+            scaled = self.into[module].rows_times(x, theta, first, stop)
+            y = self.out_of[module].add_rows(scaled, y, first, stop)
         return y
 
 
-def _together(modules: Sequence[_Factors]) -> tuple[DeltaPanels, DeltaPanels] | None:
-    """All modules' factors for one call each, if all of them are in panels."""
-    found = []
-    for into, out_of in (("qv_in", "qv_out"), ("o_in", "o_out")):
-        panels = [[p for f in modules if isinstance(p := getattr(f, name), Panels)] for name in (into, out_of)]
-        if any(len(each) < len(modules) for each in panels):
-            return None
-        found.append(DeltaPanels(*panels))
-    return found[0], found[1]
+def _targets(modules: Sequence[_Factors]) -> tuple[DeltaPanels | DeltaProducts, DeltaPanels | DeltaProducts]:
+    """The deltas on the fused query, key and value, and on the output projection."""
+    return (
+        _delta([f.qv_in for f in modules], [f.qv_out for f in modules]),
+        _delta([f.o_in for f in modules], [f.o_out for f in modules]),
+    )
+
+
+def _delta(into: Sequence[Linear | Panels], out_of: Sequence[Linear | Panels]) -> DeltaPanels | DeltaProducts:
+    """All modules in one call where all of their factors are in panels."""
+    panels = [[p for p in side if isinstance(p, Panels)] for side in (into, out_of)]
+    if all(len(side) == len(into) for side in panels):
+        return DeltaPanels(*panels)
+    return DeltaProducts(into, out_of)
 
 
 class _Factors:

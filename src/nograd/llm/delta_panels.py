@@ -7,7 +7,7 @@ decoding's few rows. Here a thread takes eight rows, makes θ ∘ Vᵀx of them 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -55,6 +55,14 @@ def add_deltas(x: Any, into: Any, out_of: Any, theta: Any, blocks: Any, nothing:
                     y[row, column + j] = tile[row - at, j]
 
 
+class Places(NamedTuple):
+    """Whose rows are where in a pass: segments (module, first, stop), and the same in blocks of at most eight rows,
+    int64 [blocks, 3]."""
+
+    segments: Sequence[tuple[int, int, int]]
+    blocks: NDArray[np.int64]
+
+
 class DeltaPanels:
     """One target's V and U of every module; their shapes are the same for all modules."""
 
@@ -63,20 +71,16 @@ class DeltaPanels:
         self.out_of = np.concatenate([p.panels for p in out_of])
         self.nothing = np.zeros(out_of[0].shape[0], dtype=np.float32)
 
-    def add(self, x: torch.Tensor, y: torch.Tensor, theta: torch.Tensor, blocks: NDArray[np.int64]) -> torch.Tensor:
+    def add(self, x: torch.Tensor, y: torch.Tensor, theta: torch.Tensor, where: Places) -> torch.Tensor:
         """y + Δ(x), in the place of y. x, y: bfloat16, at least 8 rows; theta: [rows, inner]."""
         bits = y.view(torch.uint16).numpy()
-        add_deltas(words(x), self.into, self.out_of, theta.view(torch.uint16).numpy(), blocks, self.nothing, bits)
+        add_deltas(words(x), self.into, self.out_of, theta.view(torch.uint16).numpy(), where.blocks, self.nothing, bits)
         return y
 
 
-def row_blocks(segments: Sequence[tuple[int, int, int]]) -> NDArray[np.int64]:
-    """The segments (module, first, stop) in blocks of at most eight rows."""
-    return np.array(
-        [
-            (module, row, min(row + _ROWS, stop))
-            for module, first, stop in segments
-            for row in range(first, stop, _ROWS)
-        ],
-        dtype=np.int64,
-    ).reshape(-1, 3)
+def places(segments: Sequence[tuple[int, int, int]]) -> Places:
+    """The places of these segments; once per pass."""
+    blocks = [
+        (module, row, min(row + _ROWS, stop)) for module, first, stop in segments for row in range(first, stop, _ROWS)
+    ]
+    return Places(segments, np.array(blocks, dtype=np.int64).reshape(-1, 3))

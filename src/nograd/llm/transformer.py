@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from nograd.llm.architecture import Architecture, Layer, Weights
 from nograd.llm.batch import Batch, Ints
 from nograd.llm.delta import Perturbation
+from nograd.llm.delta_panels import places
 from nograd.llm.operations import CpuOperations, Operations, TorchOperations
 from nograd.llm.pages import PagePool
 from nograd.llm.panels import frozen, frozen_gated
@@ -74,18 +75,18 @@ class Transformer:
         if self.architecture.embedding_scale != 1.0:
             x = x * self.architecture.embedding_scale
         rows = torch.from_numpy(batch.theta_row).to(self.device)
-        own, places = None, Perturbation.places(batch.segments)
+        own, where = None, places(batch.segments)
         for index, block in enumerate(self.blocks):
             h = ops.rms_norm(x, block.attention_norm)
             qkv = block.qkv(h)
             if perturbation is not None and theta is not None:
                 if own is None or perturbation.subspace.spec.per_layer:
                     own = perturbation.rows(theta[rows], index)
-                qkv = perturbation.on_qkv(index, h, qkv, own, places)
+                qkv = perturbation.on_qkv(index, h, qkv, own, where)
             a = ops.attention(prepared, qkv, block.q_norm, block.k_norm, pool.keys[index], pool.values[index])
             x = block.o.added_to(a, x)
             if perturbation is not None and own is not None:
-                x = perturbation.on_output(index, a, x, own, places)
+                x = perturbation.on_output(index, a, x, own, where)
             h = ops.rms_norm(x, block.mlp_norm)
             x = block.down.added_to(block.gated(h), x)
         return ops.rms_norm(x[torch.from_numpy(batch.wanted).to(self.device)], self.final_norm)
